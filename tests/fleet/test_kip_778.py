@@ -658,7 +658,7 @@ def test_the_tool_upgrades_and_downgrades_unsafely() -> None:
 
 
 @pytest.mark.parametrize(("keywords", "error"), [
-    ({"rules": "kip"}, "unknown rules 'kip': expected 'released' or 'kip-778'"),
+    ({"rules": "kip"}, "rules must be 'released' or 'kip-778', not 'kip'"),
     ({"release": "4.4", "levels": {METADATA_VERSION: 99}}, "metadata.version 99 is not supported: expected 7 to 33"),
     ({"release": "2.8", "levels": {METADATA_VERSION: 1}}, "Kafka 2.8 has no feature levels"),
     ({"release": "2.8", "roles": ["broker,controller"]}, "roles= is for KRaft"),

@@ -47,12 +47,14 @@ def alter_user_scram_credentials(call: Call) -> Any:
     kraft = call.node.offer.is_kraft
     if kraft:
         call.cluster.controller.check_active()
-    times = Counter(one.name if kraft else (one.name, one.mechanism) for one in changes)
+    times = Counter((one.name, one.mechanism) for one in changes)
     done: dict[str, list[Any]] = {}
     failed: dict[str, ApiError] = {}
     for one in changes:
+        if kraft and one.name in failed:
+            continue
         try:
-            if times[one.name if kraft else (one.name, one.mechanism)] > 1:
+            if one.name in done if kraft else times[one.name, one.mechanism] > 1:
                 raise ApiError(
                     ErrorCode.DUPLICATE_RESOURCE, "A user credential cannot be altered twice in the same request")
             done.setdefault(one.name, []).append(_record(call, one))
