@@ -109,7 +109,7 @@ def _prepared(stream: Any) -> Any:
 
 def _end_streams() -> None:
     """Flush the standard streams and drop one that takes no more: Python would fail at it again, with code 120."""
-    for stream in (sys.stdout, sys.stderr):
+    for stream in filter(None, (sys.stdout, sys.stderr)):
         try:
             stream.flush()
         except (OSError, ValueError):
