@@ -36,8 +36,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         finally:
             _end_streams()
     except KeyboardInterrupt:  # before the command began, or as its last output waited for the reader
-        for stream in (sys.stdout, sys.stderr):
-            _to_nowhere(stream)
         return _fail("kwire: interrupted", INTERRUPTED)
 
 
@@ -114,6 +112,9 @@ def _end_streams() -> None:
             stream.flush()
         except (OSError, ValueError):
             _to_nowhere(stream)
+        except KeyboardInterrupt:  # nobody reads it, and Python would wait for that again
+            _to_nowhere(stream)
+            raise
 
 
 def _to_nowhere(stream: Any) -> None:
