@@ -67,11 +67,12 @@ class EncodeError(KwireError):
 class CorruptBatchError(KwireError):
     """A record batch that is corrupt.
 
-    position: byte of the batch in the input; offset: its base offset (-1 if unreadable); reason: what is wrong.
+    position: byte of the batch in the input; offset: its base offset (-1 if unreadable); reason: what is wrong; size:
+    bytes from there on that hold no valid batch (-1: those of the batch).
     """
 
-    def __init__(self, reason: str, *, position: int = 0, offset: int = -1) -> None:
-        self.reason, self.position, self.offset = reason, position, offset
+    def __init__(self, reason: str, *, position: int = 0, offset: int = -1, size: int = -1) -> None:
+        self.reason, self.position, self.offset, self.size = reason, position, offset, size
         super().__init__(f"batch at byte {position}, base offset {offset}: {reason}")
 
 

@@ -36,8 +36,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         finally:
             _end_streams()
     except KeyboardInterrupt:  # before the command began, or as its last output waited for the reader
-        for stream in (sys.stdout, sys.stderr):
-            _to_nowhere(stream)
         return _fail("kwire: interrupted", INTERRUPTED)
 
 
@@ -109,11 +107,14 @@ def _prepared(stream: Any) -> Any:
 
 def _end_streams() -> None:
     """Flush the standard streams and drop one that takes no more: Python would fail at it again, with code 120."""
-    for stream in (sys.stdout, sys.stderr):
+    for stream in filter(None, (sys.stdout, sys.stderr)):
         try:
             stream.flush()
         except (OSError, ValueError):
             _to_nowhere(stream)
+        except KeyboardInterrupt:  # nobody reads it, and Python would wait for that again
+            _to_nowhere(stream)
+            raise
 
 
 def _to_nowhere(stream: Any) -> None:

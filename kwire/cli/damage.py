@@ -39,8 +39,10 @@ class Damage:
 
     def take(self, bad: Any) -> None:
         """Count a BadBatch, and report it if that is wanted."""
+        from kwire.storage.reading.segment_reader import bytes_of
+
         self.count += 1
-        self._bytes += len(bad.raw)
+        self._bytes += bytes_of(bad)
         if self._report:
             self._say(str(bad.error))
 

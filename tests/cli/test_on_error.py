@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import kwire
 from kwire.cli import main
 from tests.cli.test_log import run
 from tests.storage.making import batch, in_transaction, marker, write_segment
@@ -126,3 +127,18 @@ def test_a_partial_last_batch_is_noted(
         found = main(["log", command, str(path), *more])
         err = capsysbinary.readouterr().err.decode()
         assert found == code and ("incomplete" in err) == bool(noted) and noted in err
+
+
+def test_all_bytes_of_a_large_region_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a region of 70 MiB, of which only the first bytes are kept; and of a batch whose records are none."""
+    path = write_segment(tmp_path / "t-0", 0, [batch(0)], indexes=False)
+    path.write_bytes(path.read_bytes() + bytes(70 << 20) + b"x")
+    wanted = f"kwire: 1 damaged batch or region skipped, {(70 << 20) + 1:,} bytes\n"
+    for command in (("stats",), ("show", "--json"), ("show", "--batches")):
+        code, _, err = run(capsys, "log", *command, path, "--on-error", "skip")
+        assert (code, err) == (1, wanted), command
+    data = bytearray(batch(0))
+    data[61:63] = b"\xff\x7f"  # the length of the first record
+    data[17:21] = kwire.crc32c(data[21:]).to_bytes(4, "big")
+    path.write_bytes(batch(3) + data)
+    assert run(capsys, "log", "stats", path)[2] == f"kwire: 1 damaged batch or region skipped, {len(data)} bytes\n"

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.quick
 ROOT = "memory://lies"
 FILE = f"{ROOT}/t-0/{0:020}.log"
 WAYS: dict[str, Callable[[], Any]] = {
-    "discover": lambda: discover(f"{ROOT}/*/*.log"),
+    "discover": lambda: discover(f"{ROOT}/*/*.log"), "below": lambda: discover(f"{ROOT}/**/*.log"),
     "read": lambda: list(LogDirectory(ROOT).read(errors="keep")),
     "verify": lambda: LogDirectory(ROOT).verify(),
     "seek": lambda: LogSegment(FILE).seek(5),
@@ -31,6 +31,7 @@ WAYS: dict[str, Callable[[], Any]] = {
 LISTED: tuple[Any, ...] = (
     None, 5, "x", [None], [{}], [{"name": 1, "type": "file", "size": 1}], [{"name": "lies/t-0", "size": 1}],
     [{"name": "lies/t-0", "type": "directory", "size": float("nan")}], [("a",)],
+    [{"name": "", "type": "file", "size": 1}, {"name": "", "type": "directory", "size": 0}],
 )  # fmt: skip
 BYTES: tuple[Callable[[bytes], Any], ...] = (
     lambda data: data[: len(data) // 2], lambda data: data[:14], lambda data: data + b"more", lambda data: b"",

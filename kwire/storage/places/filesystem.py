@@ -535,7 +535,7 @@ class RemoteFolder:
             return sorted(
                 Entry(base + item["name"].rstrip("/").rpartition("/")[2], item["type"] == "directory", _size_in(item))
                 for item in listed
-                if item["name"].rstrip("/") != inner.rstrip("/")
+                if item["name"].rstrip("/") not in ("", inner.rstrip("/"))
             )
 
     def entry(self, path: str) -> Entry | None:

@@ -98,16 +98,24 @@ class SegmentBatches(Generic[B]):
 def _torn(segment: LogSegment, tail: tuple[int, int], number: int = 0) -> BadBatch:
     """The partial last batch as a bad one."""
     position, left = tail
-    error = CorruptBatchError(f"partial last batch: {left} bytes left are not a whole batch", position=position)
+    reason = f"partial last batch: {left} bytes left are not a whole batch"
+    error = CorruptBatchError(reason, position=position, size=left)
     raw = segment.file.read(position, position + min(left, MAX_BATCH_BYTES))
     return BadBatch(position, raw, located(error, segment.path), number)
 
 
 def bad_region(window: Window) -> CorruptBatchError:
     """The error for a region without valid batches."""
-    region = f"{window.end - window.position} bytes up to byte {window.end} hold no valid batch"
-    reason = f"{window.bad}; {region}"
-    return CorruptBatchError(reason, position=window.position, offset=window.offset)
+    size = window.end - window.position
+    reason = f"{window.bad}; {size} bytes up to byte {window.end} hold no valid batch"
+    return CorruptBatchError(reason, position=window.position, offset=window.offset, size=size)
+
+
+def bytes_of(batch: RecordBatch | BadBatch) -> int:
+    """The bytes of a batch, or of a bad region, of which a BadBatch holds the first."""
+    if isinstance(batch, BadBatch):
+        return max(len(batch.raw), getattr(batch.error, "size", -1))
+    return batch.size
 
 
 class ColumnBatches(SharedIterator[RecordColumns]):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from kwire.codec.records import BadBatch
 from kwire.errors import KwireError
 from kwire.storage.places.filesystem import located, shown
+from kwire.storage.reading.segment_reader import bytes_of
 
 if TYPE_CHECKING:
     from kwire.storage.reading.segment import LogSegment
@@ -292,13 +293,13 @@ def segment_stats(
             except KwireError as error:
                 if errors == "raise":
                     raise located(error, segment.path) from error.__cause__
-                damaged = BadBatch(batch.position, b"", located(error, segment.path))
+                damaged = BadBatch(batch.position, batch.raw, located(error, segment.path))
         if damaged is not None:
             stats.bad += 1
             if bad is not None:
                 bad(damaged)
         if progress is not None:
-            progress(len(batch.raw) if isinstance(batch, BadBatch) else batch.size)
+            progress(bytes_of(batch))
     stats.tail = batches.tail[1] if batches.tail else 0
     segment.note_tail(batches.tail)
     return stats

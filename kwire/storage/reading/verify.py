@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kwire.codec.records import BadBatch
 from kwire.errors import KwireError
 from kwire.storage.batches.scanner import OUT_OF_ORDER
 from kwire.storage.isolation.transactions import MOST_PRODUCERS
 from kwire.storage.places.discovery import beside
 from kwire.storage.places.filesystem import shown
+from kwire.storage.reading.segment_reader import bytes_of
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def verify_segment(segment: LogSegment, progress: Callable[[int], None] | None =
     iterator = segment.batches(errors="keep")
     for batch in iterator:
         if progress is not None:
-            progress(len(batch.raw) if isinstance(batch, BadBatch) else batch.size)
+            progress(bytes_of(batch))
         error = getattr(batch, "error", None)
         if error is not None:
             kind = "offsets" if OUT_OF_ORDER in _reason(error) else "batch"
