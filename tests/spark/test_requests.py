@@ -12,6 +12,8 @@ import pytest
 import kwire
 from benchmarks.spark.requests import RECORDS, START, Job, ObjectStore, run, write_log
 from kwire.storage.places.filesystem import store_of
+from tests.storage.making import START as LOG_START
+from tests.storage.making import batch, write_segment
 
 SIZE = 3 << 20  # of a segment
 SEGMENTS = 3
@@ -118,6 +120,20 @@ def test_records_by_timestamp_read_indexes_and_a_window(store: ObjectStore, inde
     assert job.driver.lists + job.driver.heads <= 4
     assert (job.rows, job.tasks) == (RECORDS, 2) and job.executors.bytes <= 1 << 18
     assert job.executors.heads == job.executors.lists == 0
+
+
+@pytest.mark.parametrize("start", [{"startingTimestamp": LOG_START + 500},
+                                   {"startingOffsets": json.dumps({"t": {"0": 50}})}])
+def test_small_segments_are_read_with_one_request(
+    store: ObjectStore, tmp_path_factory: pytest.TempPathFactory, start: dict[str, str]
+) -> None:
+    folder = tmp_path_factory.mktemp("store") / f"small-{next(iter(start))}"
+    for base in range(0, 90, 9):
+        write_segment(folder / "t-0", base, [batch(at) for at in range(base, base + 9, 3)])
+    job = run(store, "small", store.put(folder), **start)
+    driver_lists_only(job)
+    assert job.rows == 40
+    assert job.executors.requests <= 10 and job.executors.bytes == job.ranges
 
 
 def test_a_read_from_latest_asks_for_nothing(store: ObjectStore, bare: tuple[str, int]) -> None:

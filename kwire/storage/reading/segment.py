@@ -222,11 +222,23 @@ class LogSegment:
     ) -> scanner.Scanner:
         """A Scanner of bytes [start, end) that begins near the start of a range, as far as the indexes tell.
 
-        guessed: start and end are any bytes (see Scanner), and an entry of the .index before start is used.
+        A segment of at most FIRST_BYTES is read from its beginning, and its indexes are not asked. guessed: start and
+        end are any bytes (see Scanner), and an entry of the .index before start is used.
         """
         check_type(bounds, Bounds, "bounds", "Bounds")
         start = check_int(start, "start")
         check_ints(end=end)
+        anchor: tuple[int, int, int] | None = None
+        if start or (self.size if end is None else min(end, self.size)) > scanner.FIRST_BYTES:  # less is read at once
+            anchor = self._anchor(bounds, start, end)
+        if anchor is None or anchor[0] < start:
+            anchor = _entry(self._entry_below(start), 0) if guessed and start else None
+        if bounds != NO_BOUNDS:
+            options["first_bytes"] = scanner.FIRST_BYTES
+        return scanner.Scanner(self.file, start, end, guessed=guessed and start > 0, anchor=anchor, **options)
+
+    def _anchor(self, bounds: Bounds, start: int, end: int | None) -> tuple[int, int, int] | None:
+        """Where reading a range in bytes [start, end) may begin, as Scanner takes it; None: at start."""
         anchor: tuple[int, int, int] | None = None
         if bounds.start_offset is not None and bounds.start_offset > self.base_offset:
             anchor = _entry(self._batch_below(bounds.start_offset, start, end), bounds.start_offset)
@@ -234,11 +246,7 @@ class LogSegment:
             position = self._near_time(bounds.start_timestamp)
             if position and (anchor is None or position > anchor[0]):
                 anchor = (position, -1, 0)
-        if anchor is None or anchor[0] < start:
-            anchor = _entry(self._entry_below(start), 0) if guessed and start else None
-        if bounds != NO_BOUNDS:
-            options["first_bytes"] = scanner.FIRST_BYTES
-        return scanner.Scanner(self.file, start, end, guessed=guessed and start > 0, anchor=anchor, **options)
+        return anchor
 
     def _bisected(self, offset: int, start: int, end: int | None) -> tuple[int, int] | None:
         """(position, -1) of a batch in bytes [start, end) before which all offsets are smaller; None for the first one.
