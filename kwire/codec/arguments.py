@@ -63,7 +63,8 @@ def check_choice(value: object, choices: tuple[str, ...], name: str) -> None:
 def check_ints(**arguments: object) -> None:
     """Raise TypeError for an argument that is neither an integer nor None."""
     for name, value in arguments.items():
-        if value is not None and not isinstance(value, Integral):  # numpy.int64 is one, an array is not
+        if value is not None and not (isinstance(value, Integral) and hasattr(value, "__index__")):
+            # numpy.int64 is one; an array is not, nor is numpy.timedelta64, which says that it is Integral
             raise TypeError(f"{name} must be an int, not {type(value).__name__}")
 
 

@@ -62,7 +62,11 @@ def names_in(names: Iterable[str], argument: str) -> tuple[str, ...]:
     """The names in an argument. Raises TypeError for one str, what is no iterable, and a name that is no str."""
     if isinstance(names, str | bytes) or not isinstance(names, Iterable):
         raise TypeError(f"{argument} must be a list of str, not {type(names).__name__}")
-    listed = tuple(names)
+    try:
+        iterator = iter(names)
+    except TypeError:  # an array without dimensions
+        raise TypeError(f"{argument} must be a list of str, not {type(names).__name__}") from None
+    listed = tuple(iterator)
     for name in listed:
         if not isinstance(name, str):
             raise TypeError(f"{argument} must be a list of str, not of {type(name).__name__}")

@@ -12,12 +12,12 @@ from kwire import messages
 from kwire.fleet.clock import Clock
 from kwire.fleet.controller import topic_records
 from kwire.fleet.controller.controller import QuorumController
+from kwire.fleet.coordinators.group_coordinator import GroupCoordinator
+from kwire.fleet.coordinators.transactions import Participant, TransactionCoordinator
 from kwire.fleet.errors import ApiError
-from kwire.fleet.group_coordinator import GroupCoordinator
-from kwire.fleet.log_settings import LogSettings
-from kwire.fleet.partition_log import PartitionLog
+from kwire.fleet.logs.log_settings import LogSettings
+from kwire.fleet.logs.partition_log import PartitionLog
 from kwire.fleet.storage import Storage
-from kwire.fleet.transactions import Participant, TransactionCoordinator
 from kwire.schema.error_codes import ErrorCode
 from kwire.storage.formatting.java_semantics import java_hash
 from kwire.storage.places.discovery import is_topic_name

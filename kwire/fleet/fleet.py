@@ -16,13 +16,13 @@ from kwire.fleet.clock import Clock, ManualClock
 from kwire.fleet.cluster import MOST_PARTITIONS, ClusterState
 from kwire.fleet.controller.controller import QuorumController
 from kwire.fleet.controller.rules import RULES, Kip778, supported_by, unsupported
-from kwire.fleet.disk_storage import DiskStorage
+from kwire.fleet.disk.disk_storage import DiskStorage
 from kwire.fleet.errors import ApiError
 from kwire.fleet.faults import Fault, Faults
+from kwire.fleet.logs.partition_log import PartitionLog
+from kwire.fleet.logs.retention import compact, retain
 from kwire.fleet.loop_thread import InThread
 from kwire.fleet.node import BOTH_ROLES, Node
-from kwire.fleet.partition_log import PartitionLog
-from kwire.fleet.retention import compact, retain
 from kwire.fleet.users import Users
 from kwire.schema.error_codes import ErrorCode
 from kwire.schema.feature_levels import METADATA_VERSION

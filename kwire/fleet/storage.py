@@ -1,4 +1,4 @@
-"""What a fleet keeps: nothing but memory here; kwire.fleet.disk_storage keeps it in a folder.
+"""What a fleet keeps: nothing but memory here; kwire.fleet.disk.disk_storage keeps it in a folder.
 
 The state of the cluster says here what has changed, before the change counts: an ApiError refuses it. What the metadata
 log holds (topics, configs, levels) is not said here: the log has its own store.
@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
-from kwire.fleet.groups import CommittedOffset, TopicPartition
-from kwire.fleet.partition_log import PartitionLog
+from kwire.fleet.coordinators.groups import CommittedOffset, TopicPartition
+from kwire.fleet.logs.partition_log import PartitionLog
 
 if TYPE_CHECKING:
     from kwire.fleet.cluster import ClusterState, Partition, Topic
+    from kwire.fleet.coordinators.transactions import Participant, Transaction
     from kwire.fleet.node import Node
-    from kwire.fleet.transactions import Participant, Transaction
 
 
 class LogPlace(NamedTuple):

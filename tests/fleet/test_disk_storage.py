@@ -17,7 +17,7 @@ import pytest
 import kwire
 from kwire import messages
 from kwire.fleet import Fleet, ManualClock
-from kwire.fleet.consumer_groups import ConsumerGroup
+from kwire.fleet.coordinators.consumer_groups import ConsumerGroup
 from kwire.fleet.errors import ApiError
 from kwire.net import SyncConnection, connect_sync
 from kwire.schema.error_codes import ErrorCode
@@ -376,7 +376,7 @@ def test_what_is_refused_is_not_done_and_can_be_asked_again(tmp_path: Path, monk
     with running(tmp_path, topics={"t": 1, "u": 1}) as (fleet, _):
         cluster, levels = fleet.cluster, fleet.cluster.levels
         with monkeypatch.context() as disk:
-            disk.setattr("kwire.fleet.metadata_store.MetadataStore.append", full)
+            disk.setattr("kwire.fleet.disk.metadata_store.MetadataStore.append", full)
             for refused in (
                     lambda: cluster.apply_configs(cluster.topics["t"], {"max.message.bytes": "7"}),
                     lambda: cluster.controller.change_levels({"group.version": 0}),
@@ -384,11 +384,11 @@ def test_what_is_refused_is_not_done_and_can_be_asked_again(tmp_path: Path, monk
                 with pytest.raises(ApiError):
                     refused()
         with monkeypatch.context() as disk:
-            disk.setattr("kwire.fleet.node_folder.NodeFolder.name_topic", full)
+            disk.setattr("kwire.fleet.disk.node_folder.NodeFolder.name_topic", full)
             with pytest.raises(ApiError):
                 cluster.create_topic("w", 1)
         with monkeypatch.context() as disk:
-            disk.setattr("kwire.fleet.node_folder.NodeFolder.forget", full)
+            disk.setattr("kwire.fleet.disk.node_folder.NodeFolder.forget", full)
             cluster.delete_topic(cluster.topics["u"])
         assert set(cluster.topics) == {"t"} and not cluster.topics["t"].configs
         assert cluster.levels == levels

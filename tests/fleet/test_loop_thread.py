@@ -105,7 +105,7 @@ def test_the_end_of_the_data_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyP
         def full(*_: object) -> None:
             raise OSError(28, "full")
 
-        monkeypatch.setattr("kwire.fleet.node_folder.NodeFolder.end", full)
+        monkeypatch.setattr("kwire.fleet.disk.node_folder.NodeFolder.end", full)
     assert not fleet.nodes[0].alive
     with pytest.raises(ValueError, match="does not run"):
         fleet.__exit__(None, None, None)

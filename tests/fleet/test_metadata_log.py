@@ -15,8 +15,8 @@ import kwire
 from kwire import messages
 from kwire.fleet import Fleet, ManualClock
 from kwire.fleet.controller.metadata_log import MOST_SNAPSHOTS, MetadataLog
+from kwire.fleet.disk.metadata_store import MetadataStore
 from kwire.fleet.errors import ApiError
-from kwire.fleet.metadata_store import MetadataStore
 from kwire.net import connect_sync
 from kwire.schema.error_codes import ErrorCode
 from kwire.storage import ClusterImage, SegmentWriter

@@ -12,7 +12,7 @@ import pytest
 
 from kwire import messages
 from kwire.fleet import ApiError, Fleet
-from kwire.fleet.name_patterns import name_pattern
+from kwire.fleet.coordinators.name_patterns import name_pattern
 from kwire.net import connect_sync
 from kwire.schema.error_codes import ErrorCode
 

@@ -145,7 +145,7 @@ def test_what_the_disk_refuses_does_not_move(tmp_path: Path, monkeypatch: pytest
     with three(data=tmp_path / "data", topics={"t": 2}) as fleet, connect_sync(fleet.nodes[0].address) as connection:
         partition = fleet.cluster.partition("t", 0)
         with monkeypatch.context() as disk:
-            disk.setattr("kwire.fleet.metadata_store.MetadataStore.append", full)
+            disk.setattr("kwire.fleet.disk.metadata_store.MetadataStore.append", full)
             assert reassign(connection, [1, 2]) == E.KAFKA_STORAGE_ERROR
             assert (partition.replicas, partition.leader, partition.leader_epoch) == ([1], 1, 0)
         assert reassign(connection, [1, 2]) == E.NONE

@@ -12,10 +12,10 @@ import pytest
 
 import kwire
 from kwire.fleet import ApiError
-from kwire.fleet.batch_store import BatchStore
-from kwire.fleet.log_settings import LogSettings
-from kwire.fleet.partition_log import EARLIEST, LATEST, MAX_TIMESTAMP, PartitionLog
-from kwire.fleet.segment_store import SegmentStore
+from kwire.fleet.disk.segment_store import SegmentStore
+from kwire.fleet.logs.batch_store import BatchStore
+from kwire.fleet.logs.log_settings import LogSettings
+from kwire.fleet.logs.partition_log import EARLIEST, LATEST, MAX_TIMESTAMP, PartitionLog
 from kwire.schema.error_codes import ErrorCode
 from kwire.storage import LogDirectory, OffsetIndex, SegmentWriter
 from kwire.storage.writing.index_writer import IndexWriter

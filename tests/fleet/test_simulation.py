@@ -9,8 +9,8 @@ import pytest
 
 from kwire import messages
 from kwire.fleet import Fleet, Simulation, SimulationError, simulate, simulate_all
-from kwire.fleet.partition_log import PartitionLog
-from kwire.fleet.segment_store import SegmentStore
+from kwire.fleet.disk.segment_store import SegmentStore
+from kwire.fleet.logs.partition_log import PartitionLog
 from kwire.net import BrokerTimeoutError, connect
 from tests.fleet.schedules import (
     idempotent_producers,

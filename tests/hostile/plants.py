@@ -50,7 +50,7 @@ PLANTS = (
         "fleet_levels", ("--share", "30", "--only", "full for a moment"), "Broken",
     ),
     Plant(
-        "a folder of another node is no error that is known", "kwire/fleet/node_folder.py",
+        "a folder of another node is no error that is known", "kwire/fleet/disk/node_folder.py",
         "        if found.node_id != self.id or found", "        assert found.node_id == self.id\n        if found", (),
         "fleet_folders", ("--seconds", "600"), "AssertionError",
     ),
@@ -134,7 +134,7 @@ PLANTS = (
         "growth", ("--seconds", "300", "--only", "aborted"), "aborted",
     ),
     Plant(
-        "the end of a transaction looks at all groups", "kwire/fleet/group_coordinator.py",
+        "the end of a transaction looks at all groups", "kwire/fleet/coordinators/group_coordinator.py",
         "        for group_id in list(self.groups) if group_ids is None else group_ids:\n",
         "        for group_id in list(self.groups):\n", (),
         "growth", ("--seconds", "300", "--only", "groups and"), "groups and",

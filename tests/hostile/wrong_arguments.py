@@ -21,6 +21,8 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy
+
 import kwire
 from kwire import spark, storage
 from kwire.errors import KwireError
@@ -54,7 +56,7 @@ VALUES: tuple[Any, ...] = (
     lambda *_: None, _Index(), _Path(), Path("/tmp"), Path(), 3 + 4j, ..., NotImplemented, Exception("x"), sys,
     "latest", "keep", "raise", "4.4", "4.4.0", "3.9-IV0", "9" * 5000, "٣", "1_000", "0x10", "1e3", "null",
     '{"a": {"0": -5}}', '{"a": {"0": 1e400}}', "[" * 100_000, '{"a":' * 20_000, "1k", "-1k", "9" * 30 + "g", ",,",
-    "1;2",
+    "1;2", numpy.array("offset"), numpy.timedelta64(5), memoryview(bytes(4)).cast("B", (2, 2)),
 )  # fmt: skip
 
 

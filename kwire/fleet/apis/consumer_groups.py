@@ -8,10 +8,17 @@ from typing import Any
 from kwire import messages
 from kwire.fleet import operations
 from kwire.fleet.apis.registry import Call, handles
-from kwire.fleet.assignors import ASSIGNORS, Partition
-from kwire.fleet.consumer_groups import HEARTBEAT_MS, LEAVE, LEAVE_STATIC, ConsumerGroup, ConsumerMember, Said
+from kwire.fleet.coordinators.assignors import ASSIGNORS, Partition
+from kwire.fleet.coordinators.consumer_groups import (
+    HEARTBEAT_MS,
+    LEAVE,
+    LEAVE_STATIC,
+    ConsumerGroup,
+    ConsumerMember,
+    Said,
+)
+from kwire.fleet.coordinators.group_coordinator import check_group_id
 from kwire.fleet.errors import ApiError
-from kwire.fleet.group_coordinator import check_group_id
 from kwire.schema.error_codes import ErrorCode
 from kwire.storage.side_files.uuids import uuid_text
 

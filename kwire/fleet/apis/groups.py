@@ -12,10 +12,9 @@ from kwire.codec.messages import decode
 from kwire.errors import KwireError
 from kwire.fleet import operations
 from kwire.fleet.apis.registry import Call, answered, handles
-from kwire.fleet.consumer_groups import ConsumerGroup
-from kwire.fleet.errors import ApiError
-from kwire.fleet.group_coordinator import check_group_id
-from kwire.fleet.groups import (
+from kwire.fleet.coordinators.consumer_groups import ConsumerGroup
+from kwire.fleet.coordinators.group_coordinator import check_group_id
+from kwire.fleet.coordinators.groups import (
     COMPLETING,
     DEAD,
     EMPTY,
@@ -27,6 +26,7 @@ from kwire.fleet.groups import (
     Member,
     TopicPartition,
 )
+from kwire.fleet.errors import ApiError
 from kwire.schema.error_codes import ErrorCode
 
 MIN_SESSION_MS, MAX_SESSION_MS = 6_000, 1_800_000  # group.min.session.timeout.ms, group.max.session.timeout.ms

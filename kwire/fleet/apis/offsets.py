@@ -11,7 +11,7 @@ from kwire.fleet.apis.fetch import READ_COMMITTED
 from kwire.fleet.apis.registry import Call, answered, handles
 from kwire.fleet.cluster import Partition
 from kwire.fleet.errors import ApiError
-from kwire.fleet.partition_log import (
+from kwire.fleet.logs.partition_log import (
     EARLIEST,
     EARLIEST_LOCAL,
     EARLIEST_PENDING_UPLOAD,

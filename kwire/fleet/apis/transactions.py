@@ -9,9 +9,9 @@ from typing import Any
 from kwire import messages
 from kwire.fleet.apis.registry import Call, answered, handles
 from kwire.fleet.cluster import partition_of
+from kwire.fleet.coordinators.name_patterns import name_pattern
+from kwire.fleet.coordinators.transactions import Participant
 from kwire.fleet.errors import ApiError
-from kwire.fleet.name_patterns import name_pattern
-from kwire.fleet.transactions import Participant
 from kwire.schema.error_codes import ErrorCode
 
 _CHECKS_NAMES = "3.0"  # DescribeProducers does

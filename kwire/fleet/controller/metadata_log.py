@@ -24,7 +24,7 @@ from kwire.storage.metadata.snapshots import image_batches, snapshot_name
 from kwire.storage.metadata.tables import Entity, Tables, Topic
 
 if TYPE_CHECKING:
-    from kwire.fleet.metadata_store import MetadataStore
+    from kwire.fleet.disk.metadata_store import MetadataStore
 
 _TRIES = 20  # of what must be done
 MOST_SNAPSHOTS = 100  # the older ones are deleted

@@ -32,16 +32,22 @@ from kwire.fleet.cluster import (
 )
 from kwire.fleet.controller.rules import supports
 from kwire.fleet.controller.topic_records import TOPIC as TOPIC_CONFIGS
-from kwire.fleet.coordinator_records import group_row, offset_rows, read_offsets, read_transactions, transaction_row
+from kwire.fleet.coordinators.groups import CommittedOffset, TopicPartition
+from kwire.fleet.coordinators.transactions import Participant, Transaction
+from kwire.fleet.disk.coordinator_records import (
+    group_row,
+    offset_rows,
+    read_offsets,
+    read_transactions,
+    transaction_row,
+)
+from kwire.fleet.disk.metadata_store import TOPIC, MetadataStore
+from kwire.fleet.disk.node_folder import NodeFolder
+from kwire.fleet.disk.segment_store import SegmentStore
 from kwire.fleet.errors import ApiError, storage_errors
-from kwire.fleet.groups import CommittedOffset, TopicPartition
-from kwire.fleet.log_settings import LogSettings
-from kwire.fleet.metadata_store import TOPIC, MetadataStore
-from kwire.fleet.node_folder import NodeFolder
-from kwire.fleet.partition_log import PartitionLog
-from kwire.fleet.segment_store import SegmentStore
+from kwire.fleet.logs.log_settings import LogSettings
+from kwire.fleet.logs.partition_log import PartitionLog
 from kwire.fleet.storage import LogPlace, Storage
-from kwire.fleet.transactions import Participant, Transaction
 from kwire.schema.error_codes import ErrorCode
 from kwire.schema.feature_levels import KRAFT_VERSION
 from kwire.storage.formatting.meta_properties import MetaProperties

@@ -15,10 +15,10 @@ from functools import partial
 from typing import Any
 
 from kwire.errors import CorruptBatchError
-from kwire.fleet.batch_store import PIECE_BYTES, BatchStore, Entry, Segment, entries_in, size_of_first
 from kwire.fleet.errors import ApiError, storage_errors
-from kwire.fleet.partition_log import Aborted, PartitionLog
-from kwire.fleet.producer_state import Producer, WrittenBatch
+from kwire.fleet.logs.batch_store import PIECE_BYTES, BatchStore, Entry, Segment, entries_in, size_of_first
+from kwire.fleet.logs.partition_log import Aborted, PartitionLog
+from kwire.fleet.logs.producer_state import Producer, WrittenBatch
 from kwire.output import new_file
 from kwire.schema.error_codes import ErrorCode
 from kwire.storage.places.discovery import beside

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from kwire.codec.records import build_batch, read_batches
 from kwire.errors import KwireError
-from kwire.fleet.batch_store import BatchStore, Data, Entry
 from kwire.fleet.errors import ApiError, InvalidRecordsError
-from kwire.fleet.log_settings import LogSettings
-from kwire.fleet.producer_state import ProducerStates, WrittenBatch, sequence_after
+from kwire.fleet.logs.batch_store import BatchStore, Data, Entry
+from kwire.fleet.logs.log_settings import LogSettings
+from kwire.fleet.logs.producer_state import ProducerStates, WrittenBatch, sequence_after
 from kwire.schema.error_codes import ErrorCode
 
 EARLIEST, LATEST, MAX_TIMESTAMP, EARLIEST_LOCAL = -2, -1, -3, -4  # ListOffsetsRequest

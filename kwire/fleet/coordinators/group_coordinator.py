@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kwire.fleet.consumer_groups import ConsumerGroup
+from kwire.fleet.coordinators.consumer_groups import ConsumerGroup
+from kwire.fleet.coordinators.groups import Group
 from kwire.fleet.errors import ApiError
-from kwire.fleet.groups import Group
 from kwire.schema.error_codes import ErrorCode
 
 if TYPE_CHECKING:

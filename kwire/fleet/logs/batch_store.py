@@ -1,4 +1,4 @@
-"""Where the batches of a partition's log are: in segments, here in memory (on disk: kwire.fleet.segment_store)."""
+"""Where the batches of a partition's log are: in segments, here in memory (on disk: kwire.fleet.disk.segment_store)."""
 
 from __future__ import annotations
 

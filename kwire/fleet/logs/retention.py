@@ -9,8 +9,8 @@ from hashlib import blake2b
 from typing import Any
 
 from kwire.codec.records import build_batch, read_batches
-from kwire.fleet.batch_store import Segment
-from kwire.fleet.partition_log import Aborted, PartitionLog
+from kwire.fleet.logs.batch_store import Segment
+from kwire.fleet.logs.partition_log import Aborted, PartitionLog
 from kwire.storage.side_files.indexes import AbortedTransaction
 
 _DIGEST_BYTES = 16  # of a key: as in Kafka's SkimpyOffsetMap, keys are known by a hash

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
-from kwire.fleet.assignors import ASSIGNORS, Assignment, Partition, Subscriber, assign
 from kwire.fleet.clock import Timer
+from kwire.fleet.coordinators.assignors import ASSIGNORS, Assignment, Partition, Subscriber, assign
+from kwire.fleet.coordinators.groups import CommittedOffsets
+from kwire.fleet.coordinators.name_patterns import name_pattern
 from kwire.fleet.errors import ApiError
-from kwire.fleet.groups import CommittedOffsets
-from kwire.fleet.name_patterns import name_pattern
 from kwire.schema.error_codes import ErrorCode
 from kwire.storage.formatting.java_semantics import put_order
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from uuid import UUID
 
 from kwire.errors import KwireError
-from kwire.fleet.groups import TopicPartition
+from kwire.fleet.coordinators.groups import TopicPartition
 from kwire.fleet.releases import Offer
 from kwire.output import new_file
 from kwire.storage.formatting.meta_properties import META_PROPERTIES, MetaProperties

@@ -9,9 +9,9 @@ from kwire import messages
 from kwire.codec.record_serdes import decode_coordinator_record, encode_coordinator_record
 from kwire.codec.records import read_batches
 from kwire.errors import KwireError
-from kwire.fleet.groups import CommittedOffset, TopicPartition
-from kwire.fleet.partition_log import PartitionLog
-from kwire.fleet.transactions import Transaction
+from kwire.fleet.coordinators.groups import CommittedOffset, TopicPartition
+from kwire.fleet.coordinators.transactions import Transaction
+from kwire.fleet.logs.partition_log import PartitionLog
 from kwire.storage.internal.internal_topics import TRANSACTION_STATES
 
 Row = tuple[int, bytes, bytes | None]

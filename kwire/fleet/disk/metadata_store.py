@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from kwire.errors import CorruptBatchError, KwireError
-from kwire.fleet.segment_store import EPOCHS_FILE, MOST_SEGMENT
+from kwire.fleet.disk.segment_store import EPOCHS_FILE, MOST_SEGMENT
 from kwire.output import new_file
 from kwire.storage.metadata.image import ClusterImage
 from kwire.storage.metadata.snapshots import snapshot_id

@@ -1,0 +1,1 @@
+"""The coordinators of a fleet: groups of both protocols, transactions."""

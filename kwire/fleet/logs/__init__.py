@@ -1,0 +1,1 @@
+"""The logs of partitions: batches, producers, retention and compaction."""
