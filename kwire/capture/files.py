@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from kwire.capture.exchange import Exchange, Lost
 from kwire.capture.frame_files import is_frame_file, pair_of, read_frame_file
 from kwire.capture.pcap import Unread, read_segments
 from kwire.capture.tcp_reassembly import Reassembly
+from kwire.codec.arguments import can_iterate
 from kwire.errors import DecodeError
 from kwire.shared_iterator import shared
 from kwire.storage.places.discovery import Listing
@@ -24,7 +25,7 @@ def captures(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -
     paths: files, pipes ("-" is standard input), folders (searched with their subfolders), globs, or a list of these.
     Raises FileNotFoundError for a path that does not exist, a glob that matches nothing, a folder without a capture.
     """
-    if not isinstance(paths, str | os.PathLike | Iterable):
+    if not isinstance(paths, str | os.PathLike) and not can_iterate(paths):
         raise TypeError(f"paths must be a path or a list of paths, not {type(paths).__name__}")
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     names: dict[str, None] = {}

@@ -54,6 +54,17 @@ def check_int(value: SupportsIndex, name: str) -> int:
         raise TypeError(f"{name} must be an int, not {type(value).__name__}") from error
 
 
+def can_iterate(value: object) -> bool:
+    """Whether an argument has items; an array without dimensions and a memoryview of several have none."""
+    if isinstance(value, memoryview) and value.ndim != 1:
+        return False
+    try:
+        iter(value)  # type: ignore[call-overload]
+    except TypeError:
+        return False
+    return True
+
+
 def check_choice(value: object, choices: tuple[str, ...], name: str) -> None:
     """Raise ValueError for an argument that is none of these names."""
     if not isinstance(value, str) or value not in choices:

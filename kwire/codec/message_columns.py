@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kwire.codec.arguments import check_choice
+from kwire.codec.arguments import can_iterate, check_choice
 from kwire.codec.record_columns import names_in
 from kwire.errors import KwireError, LimitError
 from kwire_c.arrow import export_schema, export_stream
@@ -108,7 +108,7 @@ def columns_of(
     wanted = None if flat is None else _tree(flat)
     gatherers = [MessageGatherer(message, version, wanted)]
     bad = []
-    if not isinstance(payloads, Iterable):
+    if not can_iterate(payloads):
         raise TypeError(f"payloads must be an iterable of buffers, not {type(payloads).__name__}")
     for number, payload in enumerate(payloads):
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from kwire.codec.arguments import can_iterate
 from kwire.defaults import MAX_BATCH_BYTES, RECORD_FIELDS
 from kwire.suggestions import did_you_mean
 from kwire_c.columns import FIELDS, Column, RecordColumns, gather
@@ -60,13 +61,9 @@ def gather_columns(inputs: Any, fields: Iterable[str], **options: Any) -> Record
 
 def names_in(names: Iterable[str], argument: str) -> tuple[str, ...]:
     """The names in an argument. Raises TypeError for one str, what is no iterable, and a name that is no str."""
-    if isinstance(names, str | bytes) or not isinstance(names, Iterable):
+    if isinstance(names, str | bytes) or not can_iterate(names):
         raise TypeError(f"{argument} must be a list of str, not {type(names).__name__}")
-    try:
-        iterator = iter(names)
-    except TypeError:  # an array without dimensions
-        raise TypeError(f"{argument} must be a list of str, not {type(names).__name__}") from None
-    listed = tuple(iterator)
+    listed = tuple(names)
     for name in listed:
         if not isinstance(name, str):
             raise TypeError(f"{argument} must be a list of str, not of {type(name).__name__}")

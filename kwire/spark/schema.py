@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import types as spark
 
+from kwire.codec.arguments import can_iterate
 from kwire_c.arrow import microseconds, widened
 from kwire_c.printable import printable
 
@@ -131,7 +132,7 @@ def check_fields(fields: Iterable[str]) -> tuple[str, ...]:
     """Return fields as a tuple. Raises ValueError for an unknown or duplicate one."""
     if isinstance(fields, str):
         raise ValueError(f'fields must be a list of names, not "{printable(fields)}"')
-    if not isinstance(fields, Iterable):
+    if not can_iterate(fields):
         raise TypeError(f"fields must be a list of names, not {type(fields).__name__}")
     names = tuple(fields)
     for name in names:

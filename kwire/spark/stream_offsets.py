@@ -53,7 +53,7 @@ class StreamOffsets(dict[Key, LogOffset]):
                     offsets[topic, partition] = _checked(LogOffset(*fields))
         except KwireError:
             raise
-        except (AttributeError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+        except (NotImplementedError, AttributeError, ArithmeticError, LookupError, TypeError, ValueError) as error:
             found = printable(str(tree)[:200])
             raise KwireError(f"the checkpoint does not hold offsets of kwire, but {found}") from error
         offsets.complete = True

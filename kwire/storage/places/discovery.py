@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
+from kwire.codec.arguments import can_iterate
 from kwire.storage.places.file_kinds import check_name
 from kwire.storage.places.filesystem import Entry, is_url, open_folder, plain, shown, without_slash
 from kwire.storage.places.path_patterns import PatternError, alternatives
@@ -112,7 +113,7 @@ def _listed(name: str, paths: str | os.PathLike[str] | Sequence[str | os.PathLik
     """The paths of an argument that is one or a list of them. Raises TypeError."""
     if isinstance(paths, str | bytes | os.PathLike):
         return [paths]
-    if not isinstance(paths, Iterable):
+    if not can_iterate(paths):
         raise TypeError(f"{name} must be a path or a list of paths, not {type(paths).__name__}")
     return list(paths)
 

@@ -9,7 +9,7 @@ from numbers import Integral
 from types import NoneType
 from typing import Any
 
-from kwire.codec.arguments import check_type
+from kwire.codec.arguments import can_iterate, check_type
 from kwire.storage.places.filesystem import open_folder, plain, shown
 from kwire.suggestions import did_you_mean, there
 from kwire_c.printable import printable
@@ -91,8 +91,8 @@ def choice_of(
 ) -> ExactSelection | Selection:
     """What the arguments of these names choose together. Raises TypeError for one of another type."""
     for name, wanted, kind in (("topics", topics, str), ("partitions", partitions, Integral)):
-        if wanted is not None and (
-                isinstance(wanted, str | bytes | bytearray | memoryview) or not isinstance(wanted, Collection)):
+        if wanted is not None and (isinstance(wanted, str | bytes | bytearray) or not (
+                isinstance(wanted, Collection) and can_iterate(wanted))):
             raise TypeError(f"{name} must be a list or a set, not {type(wanted).__name__}")
         for one in () if wanted is None else wanted:
             check_type(one, kind, name, f"a list or a set of {kind.__name__}s")

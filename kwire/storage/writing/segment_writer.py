@@ -11,7 +11,7 @@ from functools import wraps
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from kwire.codec.arguments import byte_view, check_each, check_int, check_ints, check_type
+from kwire.codec.arguments import byte_view, can_iterate, check_each, check_int, check_ints, check_type
 from kwire.codec.records import read_batches
 from kwire.errors import CorruptBatchError
 from kwire.output import sync_folder, write_new
@@ -120,7 +120,7 @@ class SegmentWriter:
         self._segment_bytes, self._interval, self._sync = segment_bytes, index_interval_bytes, sync
         self._next, self._snapshot_at = base_offset, base_offset or 0
         known = () if producers is None else producers
-        known = tuple(known) if isinstance(known, Iterable) else known
+        known = tuple(known) if can_iterate(known) else known
         check_each(known, ProducerState, "producers", "ProducerStates")
         self._producers = ProducerStates(known)
         self._active: _Segment | None = None
