@@ -252,8 +252,9 @@ class ClusterState:
 
     def apply_configs(self, topic: Topic, configs: Mapping[str, str]) -> None:
         """Let a topic have these configs. Raises ApiError."""
+        kept, settings = dict(configs), LogSettings.of(configs)  # before the record counts: memory may fail
         self.set_configs_of(topic_records.TOPIC, topic.name, configs)
-        topic.configs, settings = dict(configs), LogSettings.of(configs)
+        topic.configs = kept
         for partition in topic.partitions:
             partition.log.settings = settings
 
@@ -371,24 +372,25 @@ class ClusterState:
     def move(self, moves: Iterable[tuple[Topic, Partition, list[int], int]]) -> None:
         """Let each of these partitions have replicas and, of them, a leader, -1 for none. Raises ApiError.
 
-        An epoch begins with a new leader, and where a replica goes.
+        An epoch begins with a new leader, and where a replica goes. Of two moves of a partition the last one counts.
         """
         self.controller.check_active()
         log, holders = self.controller.log, self.storage.holders
         up = {node.id for node in self.alive()}
         before, changes = [], []
-        for topic, partition, replicas, leader in moves:
-            before.append((partition, partition.replicas, partition.leader, partition.leader_epoch))
-            if leader != partition.leader or not {*partition.replicas} <= {*replicas}:
-                partition.leader_epoch += 1
-            partition.replicas, partition.leader = replicas, leader
-            known = log.topics[topic.id].partitions[partition.index]
-            change = topic_records.partition_changed(partition, known, holders(replicas), up)
-            if change is not None:
-                changes.append(change)
         try:
+            last = {(move[0].id, move[1].index): move for move in moves}
+            for topic, partition, replicas, leader in last.values():
+                before.append((partition, partition.replicas, partition.leader, partition.leader_epoch))
+                if leader != partition.leader or not {*partition.replicas} <= {*replicas}:
+                    partition.leader_epoch += 1
+                partition.replicas, partition.leader = replicas, leader
+                known = log.topics[topic.id].partitions[partition.index]
+                change = topic_records.partition_changed(partition, known, holders(replicas), up)
+                if change is not None:
+                    changes.append(change)
             log.append(*changes)
-        except ApiError:
+        except BaseException:  # MemoryError too
             for partition, replicas, leader, epoch in reversed(before):
                 partition.replicas, partition.leader, partition.leader_epoch = replicas, leader, epoch
             raise

@@ -34,6 +34,11 @@ class FetchSession:
         self.partitions: dict[FetchKey, Any] = {}
         self._said: dict[FetchKey, tuple[int, int, int]] = {}
 
+    def forget(self, key: FetchKey) -> None:
+        """A partition that is not fetched any more."""
+        self.partitions.pop(key, None)
+        self._said.pop(key, None)
+
     def answered(self, rows: list[tuple[FetchKey, Any]]) -> list[tuple[FetchKey, Any]]:
         """The rows that an answer names: all of a full fetch; those with news of an incremental one."""
         if not self.id:
@@ -44,7 +49,8 @@ class FetchSession:
             if not self.incremental or len(row.records) or row.error_code or self._said.get(key) != now or (
                     row.diverging_epoch.epoch >= 0):
                 news.append((key, row))
-            self._said[key] = now
+            if key in self.partitions:
+                self._said[key] = now
             if self.incremental and len(row.records) and key in self.partitions:
                 self.partitions[key] = self.partitions.pop(key)  # the others come first the next time
         return news
@@ -96,7 +102,7 @@ class FetchSessions:
                 session.partitions[_key(topic, one.partition, by_id)] = one
         for topic in call.message.forgotten_topics_data if call.version >= 7 else ():
             for partition in topic.partitions:
-                session.partitions.pop(_key(topic, partition, by_id), None)
+                session.forget(_key(topic, partition, by_id))
 
 
 def _key(topic: Any, partition: int, by_id: bool) -> FetchKey:

@@ -40,6 +40,9 @@ class Secret(NamedTuple):
     server_key: bytes
     iterations: int
 
+    def __repr__(self) -> str:
+        return f"Secret(iterations={self.iterations})"
+
     @classmethod
     def of(cls, digest: str, password: str, salt: bytes, iterations: int) -> Secret:
         """Of a password, as it is: Kafka does not prepare it (SASLprep)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Protocol
 
@@ -43,6 +43,7 @@ class Users:
 
     def __init__(self, passwords: Mapping[str, str], kept: Callable[[], Kept]) -> None:
         self._passwords, self._kept = dict(passwords), kept
+        self._gone = set[tuple[str, int]]()  # names and ScramMechanisms that were deleted
 
     def __repr__(self) -> str:
         return f"Users({', '.join(sorted(self._passwords))})"
@@ -54,8 +55,14 @@ class Users:
     def _secret(self, mechanism: str, name: str) -> Secret:
         """What SCRAM needs of a user. Raises KeyError."""
         known = self._kept().get((name, NUMBERS[mechanism]))
+        if known is None and (name, NUMBERS[mechanism]) in self._gone:
+            raise KeyError(name)
         return _secret(mechanism, self._passwords[name], secrets.token_bytes(_SALT_BYTES)) if known is None else Secret(
             known.salt, known.stored_key, known.server_key, known.iterations)
+
+    def forget(self, users: Iterable[tuple[str, int]]) -> None:
+        """SCRAM users, by name and ScramMechanism, that were deleted: their passwords count for PLAIN alone."""
+        self._gone.update(users)
 
     def new_records(self, new_salt: Callable[[], bytes]) -> Iterator[messages.UserScramCredentialRecord]:
         """The credentials of passwords that the metadata log does not have: of new users, or other passwords."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 import uuid
 from collections.abc import Iterator
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from kwire import messages
 from kwire.fleet import Fleet, ManualClock
 from kwire.fleet.cluster import partition_of
+from kwire.fleet.coordinators.assignors import ASSIGNORS, Partition, Subscriber, assign
 from kwire.net import SyncConnection, connect_sync
 from kwire.schema.error_codes import ErrorCode as E
 
@@ -309,3 +312,30 @@ def test_a_group_without_offsets_is_gone_up_to_3_9(release: str, left: list[str]
                     messages.OffsetDeleteRequest.OffsetDeleteRequestPartition(partition_index=index)])]))
             answer: Any = connection.send(messages.ListGroupsRequest())
             assert [group.group_id for group in answer.groups] == groups
+
+
+@pytest.mark.parametrize("assignor", ASSIGNORS)
+def test_each_partition_has_one_reader(assignor: str) -> None:
+    """Of any members, topics and assignments before."""
+    for seed in range(200):
+        dice = random.Random(seed)
+        counts = {UUID(int=at): dice.randint(0, 12) for at in range(1, 4)}
+        members = {f"m{at}": Subscriber(None, frozenset(dice.sample(list(counts), dice.choice((1, 3, 3)))))
+                   for at in range(dice.randint(1, 5))}
+        target: dict[str, set[Partition]] = {}
+        for _ in range(3):
+            target = assign(assignor, members, counts, target)
+            read = set[UUID]().union(*(one.topics for one in members.values()))
+            assert sorted(one for mine in target.values() for one in mine) == [
+                (topic, index) for topic, count in counts.items() if topic in read for index in range(count)], seed
+            assert all(topic in members[name].topics for name, mine in target.items() for topic, _ in mine)
+            members.pop(dice.choice(list(members)))
+            members[f"new{len(members)}"] = Subscriber(None, frozenset(counts))
+
+
+def test_a_member_that_takes_another_instance(fleet: Fleet, connection: SyncConnection) -> None:
+    """The instance that it had is free."""
+    more = {"rebalance_timeout_ms": 1000, "subscribed_topic_names": ["t"], "topic_partitions": []}
+    for instance, epoch in (("A", 0), ("B", 0), ("B", -1)):
+        consumer_beat(connection, "m1", epoch, instance_id=instance, **(more if epoch == 0 else {}))
+    assert consumer_beat(connection, "m2", 0, instance_id="A", **more).error_code == 0

@@ -190,3 +190,33 @@ def test_log_dirs_of_a_folder(tmp_path: Path) -> None:
 def test_topics_without_an_asked_partition_are_named_by_some_releases(release: str, names: list[str]) -> None:
     with Fleet(release, topics={"t": 1}) as fleet, connect_sync(fleet.bootstrap) as connection:
         assert list(sizes(log_dirs(connection, {"other": [0]}))) == names
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_of_two_moves_of_a_partition_the_last_one_counts(on_disk: bool, tmp_path: Path) -> None:
+    data = tmp_path / "data" if on_disk else None
+    with three(data=data) as fleet, connect_sync(fleet.nodes[0].address) as connection:
+        fleet.cluster.create_topic("t", 1, 2)
+        partition = fleet.cluster.partition("t", 0)
+        first, *others = partition.replicas
+        third = ({1, 2, 3} - {first, *others}).pop()
+        request = M.AlterPartitionReassignmentsRequest
+        rows = [request.ReassignablePartition(partition_index=0, replicas=[first, node])
+                for node in (third, *others, third)]
+        connection.send(request(topics=[request.ReassignableTopic(name="t", partitions=rows)], timeout_ms=1000))
+        (known,) = (one.partitions[0] for one in fleet.image.topics.values())
+        assert partition.replicas == list(known.replicas) == [first, third]
+        assert partition.leader_epoch == known.leader_epoch == 1
+    with three(data=data) as fleet:
+        assert not on_disk or fleet.cluster.partition("t", 0).replicas == [first, third]
+
+
+def test_replicas_that_are_all_down_are_those_in_sync() -> None:
+    with three() as fleet, connect_sync(fleet.nodes[0].address) as connection:
+        fleet.cluster.create_topic("t", 1, 1)
+        here = fleet.cluster.partition("t", 0).replicas[0]
+        gone = next(node for node in fleet.nodes[1:] if node.id != here)
+        gone.stop()
+        assert reassign(connection, [gone.id]) == 0
+        (known,) = (one.partitions[0] for one in fleet.image.topics.values())
+        assert (list(known.replicas), list(known.isr), known.leader) == ([gone.id], [gone.id], -1)

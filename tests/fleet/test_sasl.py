@@ -152,6 +152,16 @@ def test_users_that_are_made_by_the_wire(tmp_path: Path) -> None:
         assert not logs_in(fleet, "new", "its password")
 
 
+def test_a_user_that_is_deleted_by_the_wire() -> None:
+    """Also one of sasl=: its password counts for PLAIN alone."""
+    request = messages.AlterUserScramCredentialsRequest
+    with Fleet("4.4", sasl={"user": SECRET}) as fleet:
+        with connect_sync(fleet.bootstrap, sasl=("PLAIN", "user", SECRET)) as connection:
+            connection.send(request(deletions=[request.ScramCredentialDeletion(name="user", mechanism=1)]))
+        assert not logs_in(fleet, "user", SECRET, "SCRAM-SHA-256")
+        assert logs_in(fleet, "user", SECRET, "SCRAM-SHA-512") and logs_in(fleet, "user", SECRET, "PLAIN")
+
+
 def test_an_old_level_keeps_no_users() -> None:
     with Fleet("3.9", levels={"metadata.version": 8}) as fleet, connect_sync(fleet.bootstrap) as connection:
         one = messages.AlterUserScramCredentialsRequest.ScramCredentialUpsertion(

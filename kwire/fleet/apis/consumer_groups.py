@@ -177,7 +177,8 @@ def consumer_group_describe(call: Call) -> Any:
             group = call.cluster.groups.consumer(group_id)
             row.group_state, row.group_epoch, row.assignment_epoch = group.state, group.epoch, group.assignment_epoch
             row.assignor_name = group.assignor
-            row.members = [_described(call, group, member) for member in group.members.values()]
+            shows_revoking = group.rules.shows_revoking
+            row.members = [_described(call, group, member, shows_revoking) for member in group.members.values()]
             row.authorized_operations = operations.if_asked(
                 call.node.offer, True, call.message.include_authorized_operations,
                 operations.of_groups(call.node.offer))
@@ -187,7 +188,7 @@ def consumer_group_describe(call: Call) -> Any:
     return response(groups=rows)
 
 
-def _described(call: Call, group: ConsumerGroup, member: ConsumerMember) -> Any:
+def _described(call: Call, group: ConsumerGroup, member: ConsumerMember, shows_revoking: bool) -> Any:
     response, known = messages.ConsumerGroupDescribeResponse, call.cluster.topics_by_id
 
     def assignment(partitions: Iterable[Partition]) -> Any:
@@ -200,7 +201,7 @@ def _described(call: Call, group: ConsumerGroup, member: ConsumerMember) -> Any:
         member_id=member.id, instance_id=member.instance_id, rack_id=member.rack_id, member_epoch=member.epoch,
         client_id=member.client_id, client_host=member.client_host, subscribed_topic_names=sorted(member.topics),
         subscribed_topic_regex=member.regex, assignment=assignment(
-            {**member.assigned, **(member.revoking if group.rules.shows_revoking else {})}),
+            {**member.assigned, **(member.revoking if shows_revoking else {})}),
         target_assignment=assignment(group.target.get(member.id, ())))
     if call.version >= 1:
         row.member_type = _CONSUMER_TYPE

@@ -336,9 +336,11 @@ def _of_consumers(call: Call, group: ConsumerGroup, member_id: str, epoch: int) 
     if member is None:
         return _any
 
+    epochs = {**member.revoking, **member.assigned}
+
     def check(partition: TopicPartition) -> None:
         name, index = partition
-        had = {**member.revoking, **member.assigned}.get((call.cluster.topics[name].id, index))
+        had = epochs.get((call.cluster.topics[name].id, index))
         if had is None or epoch < had:
             raise ApiError(ErrorCode.STALE_MEMBER_EPOCH)
 
@@ -405,6 +407,7 @@ def offset_fetch(call: Call) -> Any:
                 whole.add(asked.group_id)
             row = response.OffsetFetchResponseGroup(group_id=asked.group_id)
             try:
+                call.cluster.check_coordinator(call.node, asked.group_id)
                 if call.version >= _FIRST_WITH_MEMBER_EPOCHS:
                     group = call.cluster.groups.groups.get(asked.group_id)
                     if isinstance(group, ConsumerGroup):

@@ -175,7 +175,10 @@ def list_partition_reassignments(call: Call) -> Any:
 def describe_log_dirs(call: Call) -> Any:
     """The one log directory of a node, with the replicas that it has (KIP-113, KIP-827): one copy serves them all."""
     message, response = call.message, messages.DescribeLogDirsResponse
-    asked = None if message.topics is None else {one.topic: set(one.partitions) for one in message.topics}
+    asked: dict[str, set[int]] = {}
+    for one in message.topics or ():
+        asked.setdefault(one.topic, set()).update(one.partitions)
+    everything = message.topics is None
     place = call.cluster.storage.place_of(call.node.id)
     row = response.DescribeLogDirsResult(log_dir=place.path)
     if call.version >= 4:
@@ -185,7 +188,7 @@ def describe_log_dirs(call: Call) -> Any:
         partitions = [
             response.DescribeLogDirsPartition(partition_index=one.index, partition_size=one.log.store.size)
             for one in topic.partitions
-            if call.node.id in one.replicas and (asked is None or one.index in asked.get(topic.name, ()))]
+            if call.node.id in one.replicas and (everything or one.index in asked.get(topic.name, ()))]
         if partitions or names_all:
             row.topics.append(response.DescribeLogDirsTopic(name=topic.name, partitions=partitions))
     return response(results=[row])

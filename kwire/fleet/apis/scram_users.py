@@ -21,9 +21,12 @@ _NO_NAME = "Username must not be empty"
 def describe_user_scram_credentials(call: Call) -> Any:
     """The mechanisms of users, of all if none is named (ScramImage.describe)."""
     response = messages.DescribeUserScramCredentialsResponse
+    kept, named = call.cluster.scram, dict.fromkeys(row.name for row in call.message.users or ())
     known: dict[str, list[Any]] = {}
-    for (name, number), record in sorted(call.cluster.scram.items(), key=lambda one: one[0]):
-        known.setdefault(name, []).append(response.CredentialInfo(mechanism=number, iterations=record.iterations))
+    for name, number in ((name, number) for name in named for number in _BY_NUMBER) if named else sorted(kept):
+        if (name, number) in kept:
+            known.setdefault(name, []).append(response.CredentialInfo(
+                mechanism=number, iterations=kept[name, number].iterations))
     asked = Counter(row.name for row in call.message.users or ()) or Counter(known.keys())
     rows = []
     for name, times in asked.items():
@@ -62,6 +65,8 @@ def alter_user_scram_credentials(call: Call) -> Any:
             failed.setdefault(one.name, error)
     call.cluster.change_scram(*(
         record for name, records in done.items() if name not in failed for record in records))
+    if call.node.users is not None:
+        call.node.users.forget((one.name, one.mechanism) for one in message.deletions if one.name not in failed)
     text = None if kraft else ""
 
     def said(error: ApiError) -> str | None:

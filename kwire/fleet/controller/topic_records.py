@@ -47,7 +47,7 @@ def partition_changed(partition: Partition, known: Any, holders: list[int], up: 
     The last replica in sync stays there when it goes down: it is the one that has all records.
     """
     able = [node for node in holders if node in up]
-    in_sync = able or [*known.isr][:1]
+    in_sync = able or [node for node in known.isr if node in holders][:1] or holders[:1]
     leader = partition.leader if partition.leader in holders else next(iter(able), _NO_LEADER)
     epochs = partition.leader_epoch - known.leader_epoch
     moved, directories = None, None
@@ -59,7 +59,9 @@ def partition_changed(partition: Partition, known: Any, holders: list[int], up: 
     if epochs not in (0, 1):  # epochs that the log has never got: the disk was full
         record = copy.copy(known)
         record.isr, record.leader = in_sync, leader
-        record.replicas, record.directories = partition.replicas, directories or known.directories
+        record.replicas = partition.replicas
+        if moved is not None and known.directories:
+            record.directories = directories or [MIGRATING] * len(moved)
         record.leader_epoch, record.partition_epoch = partition.leader_epoch, known.partition_epoch + 1
         return record
     if not epochs and moved is None and in_sync == [*known.isr]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Mapping
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush, heapreplace
+from itertools import groupby, islice
+from operator import itemgetter
 from typing import NamedTuple
 from uuid import UUID
 
@@ -60,7 +62,7 @@ def _same_topics(
         extra -= has_extra
     following = iter(free)
     for member, quota in unfilled:
-        target[member].update(one for one, _ in zip(following, range(quota), strict=False))
+        target[member].update(islice(following, quota))
     return target
 
 
@@ -78,11 +80,13 @@ def _other_topics(
         else:
             free.append(partition)
     names = sorted(members)
-    readers = {
-        topic: [one for one in names if topic in members[one].topics] for topic in {topic for topic, _ in free}}
-    for partition in free:
-        if readers[partition[0]]:
-            target[min(readers[partition[0]], key=lambda one: len(target[one]))].add(partition)
+    for topic, partitions in groupby(free, key=itemgetter(0)):
+        readers = [(len(target[one]), at) for at, one in enumerate(names) if topic in members[one].topics]
+        heapify(readers)
+        for partition in partitions if readers else ():
+            size, at = readers[0]
+            target[names[at]].add(partition)
+            heapreplace(readers, (size + 1, at))
     _level(target, members)
     return target
 

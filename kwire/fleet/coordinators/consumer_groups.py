@@ -166,7 +166,7 @@ class ConsumerGroup(CommittedOffsets):
     def static_member(self, instance_id: str) -> ConsumerMember | None:
         """The member of a group.instance.id, None if there is none."""
         found = self._static.get(instance_id)
-        return None if found is None else self.members[found]
+        return None if found is None else self.members.get(found)
 
     def member_of_instance(self, instance_id: str, member_id: str) -> ConsumerMember:
         """The member of a group.instance.id, if it is this one.
@@ -245,7 +245,7 @@ class ConsumerGroup(CommittedOffsets):
     def _let_in(self, member: ConsumerMember) -> None:
         old = None if member.instance_id is None else self._static.get(member.instance_id)
         if old is not None and old != member.id:
-            del self.members[old]
+            self.members.pop(old, None)
             self.target[member.id] = self.target.pop(old, set())
         if self.members.get(member.id) is not member:
             self.members[member.id], self._asked = member, None
@@ -336,10 +336,12 @@ class ConsumerGroup(CommittedOffsets):
             member.state, member.assigned, member.revoking = UNREVOKED, kept, gone
             member.previous_epoch = member.epoch
             return
-        others = set[Partition]().union(*(
-            {*other.assigned, *other.revoking} for other in self.members.values() if other is not member))
-        unreleased = (target - kept.keys()) & others
-        gained = target - kept.keys() - unreleased
+        gained = target - kept.keys()
+        unreleased = set[Partition]()
+        for other in self.members.values() if gained else ():
+            if other is not member:
+                unreleased |= gained & other.assigned.keys() | gained & other.revoking.keys()
+        gained -= unreleased
         member.assigned = kept | dict.fromkeys(gained, self.assignment_epoch)
         member.revoking = {}
         member.state = UNRELEASED if unreleased else STABLE
@@ -350,7 +352,7 @@ class ConsumerGroup(CommittedOffsets):
 
     def leave_for_a_while(self, member: ConsumerMember) -> None:
         """A static member left, and comes back before its session is over."""
-        member.previous_epoch, member.epoch = member.epoch, LEAVE_STATIC
+        member.previous_epoch, member.epoch, member.late = member.epoch, LEAVE_STATIC, None
         member.revoking, member.assigned = {}, dict.fromkeys(member.assigned, 0)
 
     def remove(self, members: Iterable[ConsumerMember]) -> None:
