@@ -7,7 +7,7 @@ import json
 import os
 import zlib
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from threading import RLock
 from time import time_ns
@@ -263,8 +263,11 @@ class FrameWriter:
         try:
             self._lines = gzip.GzipFile(lines_file, "xb", compresslevel=1)
         except BaseException:  # its name may be too long, or the file may be there meanwhile
-            self._bytes.close()
-            os.unlink(bytes_file)
+            try:
+                with suppress(OSError):  # a full disk does not take the end of the gzip stream
+                    self._bytes.close()
+            finally:
+                os.unlink(bytes_file)
             raise
 
     def __enter__(self) -> FrameWriter:

@@ -51,15 +51,17 @@ def _main(arguments: Sequence[str] | None) -> int:
 
     for name in ("stdout", "stderr"):
         setattr(sys, name, _prepared(getattr(sys, name)))
+    alone = getattr(click.exceptions, "NoArgsIsHelpError", ())  # a group, without a command
     try:
         with _terminated():
-            code = root.main(arguments, prog_name="kwire", standalone_mode=False)
+            try:
+                code = root.main(arguments, prog_name="kwire", standalone_mode=False)
+            except alone as wants_help:
+                print(wants_help.format_message())
+                code = OK
         sys.stdout.flush()
         return code if isinstance(code, int) else OK
     except click.UsageError as error:
-        if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # a group alone
-            print(error.format_message())
-            return OK
         from kwire.cli.hints import message
 
         where = error.ctx.command_path if error.ctx else "kwire"
@@ -120,9 +122,12 @@ def _end_streams() -> None:
 def _to_nowhere(stream: Any) -> None:
     """Let what a stream holds, and what comes, go nowhere."""
     with suppress(OSError, ValueError):
+        number = stream.fileno()
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())
-        os.close(nowhere)
+        try:
+            os.dup2(nowhere, number)
+        finally:
+            os.close(nowhere)
 
 
 @contextmanager
@@ -158,6 +163,6 @@ def _fail(line: str, code: int) -> int:
     from kwire.storage.places.filesystem import shown_text
     from kwire_c.printable import printable
 
-    with suppress(OSError):  # nobody reads it; the code tells
+    with suppress(OSError, ValueError):  # nobody reads it; the code tells
         print(printable(shown_text(" ".join(line.split()))), file=sys.stderr)
     return code

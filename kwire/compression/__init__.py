@@ -28,8 +28,8 @@ def decompress(codec: str | int, data: Any, *, limit: int, magic: int = 2) -> An
     limit: the most bytes of output (a negative one counts as 0); magic: the format of the batch, which decides how
     lz4's header checksum is computed.
     Returns bytes or a memoryview of memory that nothing else writes to; for codec none, data itself.
-    Raises CorruptBatchError, LimitError (more output than limit), MissingCodecError; TypeError for what is no buffer,
-    BufferError for one that is not contiguous.
+    Raises CorruptBatchError, LimitError (more output than limit; not for codec none), MissingCodecError; TypeError for
+    what is no buffer, BufferError for one that is not contiguous.
     """
     view = _view(data)
     content = decompress_view(codec, view, limit=limit, magic=magic)

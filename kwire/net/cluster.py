@@ -75,6 +75,7 @@ class Cluster:
         self.controller: int | None = None
         self.unreachable: dict[int, KwireError] = {}
         self._connections: dict[int, Connection] = {}
+        self._closed = False
         self._turn = self._asked = 0  # requests to any broker; times that the brokers were asked for again
         self._stale = False
         self.timeout = self._connection_to(self.bootstrap[0]).timeout  # invalid keywords fail now
@@ -97,12 +98,14 @@ class Cluster:
 
     async def open(self) -> None:
         """Find the brokers and connect to each. Raises BrokerConnectionError, within the timeout."""
+        self._closed = False
         async with within(self.timeout, self._where) as end:
             await self._find(self.timeout)
             await self._reach(end)
 
     async def close(self) -> None:
         """Close every connection."""
+        self._closed = True
         connections, self._connections = list(self._connections.values()), {}
         await close_all(connections)
 
@@ -235,6 +238,7 @@ class Cluster:
 
     async def _find_again(self, seconds: float) -> None:
         """Ask for the brokers again, of known brokers first, each time another, and connect to new ones."""
+        self._check_open()
         known = list(self._connections.values())
         self._asked += 1
         begin = self._asked % len(known) if known else 0
@@ -242,6 +246,10 @@ class Cluster:
         async with within(seconds, self._where) as end:
             await self._find(seconds, known)
             await self._reach(end)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise BrokerConnectionError("the cluster was closed", address=self._where)
 
     @property
     def _where(self) -> str:
@@ -267,6 +275,7 @@ class Cluster:
 
         try:
             connection, found = await first_answer([*known, *fresh], self._ask, seconds, is_final)
+            self._check_open()
             await self._take(connection, *found)
         except NoneAnswered as none:
             errors = [error for connection, error in none.errors if connection in fresh]
@@ -350,7 +359,8 @@ class Cluster:
 
         async def reach_next() -> None:
             for node, connection in pending:
-                await reach(node, connection)
+                if self._connections.get(node) is connection:  # not of a cluster that was closed meanwhile
+                    await reach(node, connection)
                 await asyncio.sleep(0)  # let others run: a connection that is refused at once never waits
 
         pending = iter(list(self._connections.items()))

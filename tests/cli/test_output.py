@@ -475,9 +475,10 @@ def test_a_url_in_an_error_is_shown_without_its_secrets(
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
-def test_a_stream_that_takes_no_more(stream: str, unbuffered: str) -> None:
+@pytest.mark.parametrize("command", ["releases", "log"])
+def test_a_stream_that_takes_no_more(command: str, stream: str, unbuffered: str) -> None:
     """The codes of docs/exit-codes.md: Python itself would end with 120 and a second error."""
-    arguments = ["releases"] if stream == "stdout" else ["releases", "--nonsense"]
+    arguments = [command] if stream == "stdout" else [command, "--nonsense"]
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
             [sys.executable, "-m", "kwire", *arguments], env=os.environ | {"PYTHONUNBUFFERED": unbuffered}, cwd=ROOT,

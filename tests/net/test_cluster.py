@@ -139,6 +139,21 @@ def test_finds_the_brokers_that_came_when_one_has_gone() -> None:
     run(work())
 
 
+def test_a_cluster_that_was_closed_stays_closed() -> None:
+    async def work() -> None:
+        async with Started("4.4", "4.4") as brokers:
+            for broker in brokers:
+                broker.answer = cluster_answer(*brokers)
+            async with Cluster(brokers[0].address) as cluster:
+                cluster._stale = True  # as after a request that failed
+            with pytest.raises(BrokerConnectionError, match="the cluster was closed"):
+                await cluster.send(METADATA)
+            async with cluster:
+                await cluster.send(METADATA)
+
+    run(work())
+
+
 def test_bootstrap_servers_are_tried_in_turn() -> None:
     with socket.create_server((HOST, 0)) as closed:
         dead = f"{HOST}:{closed.getsockname()[1]}"

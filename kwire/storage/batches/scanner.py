@@ -629,7 +629,10 @@ class _Resync:
         return None if chain is None else stop
 
     def first(self, position: int, end: int, view: memoryview, near: int | None = None) -> int | None:
-        """The byte of the first valid batch in [position, end), whether it is of the log or not. near: _candidate's."""
+        """The byte of the first valid batch in [position, end), whether it is of the log or not.
+
+        near: _candidate's; then one that ends after the view is not checked, which the caller does as it goes on.
+        """
         return self._candidate(position, end, view, followed=True, near=near)
 
     def _begin(self, chain: _Chain, place: int) -> tuple[int, int]:

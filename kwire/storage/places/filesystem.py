@@ -30,7 +30,8 @@ _LOCAL = re.compile(r"(?:file|local)://(?:localhost(?=/))?|file:(?=/)")
 _SECRETS = re.compile(r"(?<=://)(?:[^/?#]*@|(?!\[)[^/?#@:]*:(?!:|\d*(?:[/?#]|$)).*@)|\?.*=.*", re.DOTALL)
 _QUERY = re.compile(r"(?<=://)([^?]*)(\?.*)", re.DOTALL)
 _ROOTS = ("://", ":///")  # what URLs of a whole store end in
-_URL = re.compile(r"""[A-Za-z][\w+.-]*://\S*?(?=['"):;,.]*(?:\s|$))""")  # in a text
+# in a text: in quotes, also with spaces in it, or alone
+_URL = re.compile(r"""(?<=')[A-Za-z][\w+.-]*://[^'\n]*(?=')|[A-Za-z][\w+.-]*://\S*?(?=['"):;,.]*(?:\s|$))""")
 _WEB = re.compile(r"https?://", re.IGNORECASE)  # where ? begins a query, and is no sign of a pattern
 
 

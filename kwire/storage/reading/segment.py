@@ -229,7 +229,8 @@ class LogSegment:
         start = check_int(start, "start")
         check_ints(end=end)
         anchor: tuple[int, int, int] | None = None
-        if start or (self.size if end is None else min(end, self.size)) > scanner.FIRST_BYTES:  # less is read at once
+        if bounds != NO_BOUNDS and (  # less than FIRST_BYTES is read at once
+                start or (self.size if end is None else min(end, self.size)) > scanner.FIRST_BYTES):
             anchor = self._anchor(bounds, start, end)
         if anchor is None or anchor[0] < start:
             anchor = _entry(self._entry_below(start), 0) if guessed and start else None
