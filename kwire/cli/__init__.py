@@ -160,9 +160,13 @@ def _error_text(error: Exception) -> str:
 
 
 def _fail(line: str, code: int) -> int:
-    from kwire.storage.places.filesystem import shown_text
     from kwire_c.printable import printable
 
+    text = " ".join(line.split())
+    with suppress(ImportError):  # the extensions are not compiled: the line says so
+        from kwire.storage.places.filesystem import shown_text
+
+        text = shown_text(text)
     with suppress(OSError, ValueError):  # nobody reads it; the code tells
-        print(printable(shown_text(" ".join(line.split()))), file=sys.stderr)
+        print(printable(text), file=sys.stderr)
     return code

@@ -42,7 +42,6 @@ FAULTS: list[tuple[Callable[..., None], str, Any]] = [
     (taint.captures, "kwire.capture.redaction._WORDS", {}),
     (taint.captures, "kwire.capture.exchange.without_secrets", lambda frame, *_: frame),
     (taint.captures, "kwire.capture.exchange.printable", raw),
-    (taint.captures, "kwire.capture.frame_files.printable", raw),
     (taint.captures, "kwire.pages.rendering.printable", raw),
     (taint.captures, "kwire.cli.audit.as_text", lambda data, _: data.decode("utf-8", "replace")),
     (taint.captures, "kwire.spark.capture.storable", raw),
