@@ -38,13 +38,13 @@ def elect_leaders(call: Call) -> Any:
     asked = [(one.topic, list(one.partitions)) for one in message.topic_partitions or ()] if not everything else [
         (topic.name, list(range(len(topic.partitions)))) for topic in cluster.topics.values()]
     response = messages.ElectLeadersResponse
-    rows, elected = [], list[Move]()
+    rows, elected, up = [], list[Move](), {node.id for node in cluster.alive()}
     for name, indexes in asked:
         row = response.ReplicaElectionResult(topic=name)
         for index in indexes:
             result = response.PartitionResult(partition_id=index, error_message=None)
             try:
-                elected += _election(call, name, index, kind)
+                elected += _election(call, name, index, kind, up)
             except ApiError as error:
                 if everything and error.code == ErrorCode.ELECTION_NOT_NEEDED:
                     continue
@@ -65,10 +65,10 @@ def _unknown_type(call: Call, kind: int) -> Any:
     return answer
 
 
-def _election(call: Call, name: str, index: int, kind: int) -> list[Move]:
+def _election(call: Call, name: str, index: int, kind: int, up: set[int]) -> list[Move]:
     """A partition's new leader; none where the first replica leads, and the release takes that for a success.
 
-    Raises ApiError.
+    up: the nodes that are. Raises ApiError.
     """
     cluster, kraft = call.cluster, call.node.offer.is_kraft
     topic = cluster.topics.get(name)
@@ -83,7 +83,7 @@ def _election(call: Call, name: str, index: int, kind: int) -> list[Move]:
         raise ApiError(ErrorCode.ELECTION_NOT_NEEDED, None if kraft else _NOT_NEEDED)
     if kind == _UNCLEAN:
         raise ApiError(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE)
-    if preferred not in {node.id for node in cluster.alive()}:
+    if preferred not in up:
         raise ApiError(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)
     return [(topic, partition, partition.replicas, preferred)]
 
