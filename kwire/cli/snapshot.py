@@ -246,7 +246,7 @@ def _value(value: Any) -> str:
 
 def label(record: Any, topics: Any) -> str:
     """A record by the name of what it is the record of. topics: topic id -> Topic."""
-    from kwire.storage.metadata.image_json import MECHANISMS, RESOURCE_TYPES
+    from kwire.storage.metadata.image_json import MECHANISM_NAMES, RESOURCE_TYPES
 
     name = type(record).__name__
     topic: Topic | None = topics.get(getattr(record, "topic_id", None))
@@ -269,7 +269,7 @@ def label(record: Any, topics: Any) -> str:
         case "AccessControlEntryRecord":
             what = f"{record.principal} on {record.resource_name} ({record.id})"
         case "UserScramCredentialRecord":
-            what = f"{record.name} {MECHANISMS.get(record.mechanism, record.mechanism)}"
+            what = f"{record.name} {MECHANISM_NAMES.get(record.mechanism, record.mechanism)}"
         case "DelegationTokenRecord":
             what = record.token_id
         case _:

@@ -10,6 +10,8 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable
 from typing import NamedTuple
 
+from kwire.storage.metadata.scram import Mechanism
+
 _SAFE, _VALUE, _PRINTABLE = "[\x01-+\\--<>-\x7f]", "[\x01-+\\--\x7f]", "[!-+\\--~]"
 _NAME = f"(?:{_SAFE}|=2C|=3D)+"
 _BASE64 = "(?:[a-zA-Z0-9/+]{4})*(?:[a-zA-Z0-9/+]{3}=|[a-zA-Z0-9/+]{2}==)?"
@@ -44,17 +46,15 @@ class Secret(NamedTuple):
         return f"Secret(iterations={self.iterations})"
 
     @classmethod
-    def of(cls, digest: str, password: str, salt: bytes, iterations: int) -> Secret:
+    def of(cls, mechanism: Mechanism, password: str, salt: bytes, iterations: int) -> Secret:
         """Of a password, as it is: Kafka does not prepare it (SASLprep)."""
-        salted = hashlib.pbkdf2_hmac(digest, password.encode("utf-8", "replace"), salt, iterations)
-        return cls.salted(digest, salted, salt, iterations)
+        salted = mechanism.salted(password.encode("utf-8", "replace"), salt, iterations)
+        return cls.salted(mechanism, salted, salt, iterations)
 
     @classmethod
-    def salted(cls, digest: str, salted: bytes, salt: bytes, iterations: int) -> Secret:
+    def salted(cls, mechanism: Mechanism, salted: bytes, salt: bytes, iterations: int) -> Secret:
         """Of a password that is salted already."""
-        client_key = hmac.digest(salted, b"Client Key", digest)
-        server_key = hmac.digest(salted, b"Server Key", digest)
-        return cls(salt, hashlib.new(digest, client_key).digest(), server_key, iterations)
+        return cls(salt, *mechanism.keys(salted), iterations)
 
 
 class ScramServer:

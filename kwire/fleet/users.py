@@ -11,11 +11,10 @@ from kwire import messages
 from kwire.fleet.errors import ApiError
 from kwire.fleet.scram import BrokenProofError, OtherIdentityError, ScramError, ScramServer, Secret
 from kwire.schema.error_codes import ErrorCode
+from kwire.storage.metadata.scram import MECHANISMS
 
 PLAIN, SCRAM_SHA_256, SCRAM_SHA_512 = "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"
-NUMBERS = {SCRAM_SHA_256: 1, SCRAM_SHA_512: 2}  # ScramMechanism
-_ITERATIONS, _SALT_BYTES = 4096, 16
-DIGESTS = {SCRAM_SHA_256: "sha256", SCRAM_SHA_512: "sha512"}
+_SALT_BYTES = 16
 _OTHER_IDENTITY = "Authentication failed: Client requested an authorization id that is different from username"
 Kept = Mapping[tuple[str, int], messages.UserScramCredentialRecord]
 
@@ -54,8 +53,8 @@ class Users:
 
     def _secret(self, mechanism: str, name: str) -> Secret:
         """What SCRAM needs of a user. Raises KeyError."""
-        known = self._kept().get((name, NUMBERS[mechanism]))
-        if known is None and (name, NUMBERS[mechanism]) in self._gone:
+        known = self._kept().get((name, MECHANISMS[mechanism].type))
+        if known is None and (name, MECHANISMS[mechanism].type) in self._gone:
             raise KeyError(name)
         return _secret(mechanism, self._passwords[name], secrets.token_bytes(_SALT_BYTES)) if known is None else Secret(
             known.salt, known.stored_key, known.server_key, known.iterations)
@@ -67,19 +66,20 @@ class Users:
     def new_records(self, new_salt: Callable[[], bytes]) -> Iterator[messages.UserScramCredentialRecord]:
         """The credentials of passwords that the metadata log does not have: of new users, or other passwords."""
         for name, password in self._passwords.items():
-            for mechanism, number in NUMBERS.items():
-                known = self._kept().get((name, number))
-                if known is not None and known.iterations == _ITERATIONS and (
+            for mechanism, kind in MECHANISMS.items():
+                known = self._kept().get((name, kind.type))
+                if known is not None and known.iterations == kind.min_iterations and (
                         _secret(mechanism, password, known.salt).stored_key == known.stored_key):
                     continue
                 made = _secret(mechanism, password, new_salt())
                 yield messages.UserScramCredentialRecord(
-                    name=name, mechanism=number, salt=made.salt, stored_key=made.stored_key,
+                    name=name, mechanism=kind.type, salt=made.salt, stored_key=made.stored_key,
                     server_key=made.server_key, iterations=made.iterations)
 
 
 def _secret(mechanism: str, password: str, salt: bytes) -> Secret:
-    return Secret.of(DIGESTS[mechanism], password, salt, _ITERATIONS)
+    kind = MECHANISMS[mechanism]
+    return Secret.of(kind, password, salt, kind.min_iterations)
 
 
 class _Plain:
@@ -110,7 +110,7 @@ class _Scram:
     def __init__(self, mechanism: str, secret_of: Callable[[str, str], Secret]) -> None:
         self.user: str | None = None
         self._mechanism = mechanism
-        self._server = ScramServer(DIGESTS[mechanism], partial(secret_of, mechanism))
+        self._server = ScramServer(MECHANISMS[mechanism].digest, partial(secret_of, mechanism))
         self._steps = 0
 
     def step(self, data: bytes) -> bytes:

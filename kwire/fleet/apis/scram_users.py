@@ -9,11 +9,10 @@ from kwire import messages
 from kwire.fleet.apis.registry import Call, handles
 from kwire.fleet.errors import ApiError
 from kwire.fleet.scram import Secret
-from kwire.fleet.users import DIGESTS, NUMBERS
 from kwire.schema.error_codes import ErrorCode
+from kwire.storage.metadata.scram import MECHANISMS
 
-_LEAST_ITERATIONS, _MOST_ITERATIONS = 4096, 16384  # ScramMechanism's, ScramControlManager.MAX_ITERATIONS
-_BY_NUMBER = {number: DIGESTS[mechanism] for mechanism, number in NUMBERS.items()}
+_BY_NUMBER = {mechanism.type: mechanism for mechanism in MECHANISMS.values()}
 _NO_NAME = "Username must not be empty"
 
 
@@ -91,13 +90,14 @@ def _record(call: Call, one: Any) -> Any:
             raise ApiError(
                 ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist")
         return messages.RemoveUserScramCredentialRecord(name=one.name, mechanism=one.mechanism)
-    if one.iterations < _LEAST_ITERATIONS:
+    mechanism = _BY_NUMBER[one.mechanism]
+    if one.iterations < mechanism.min_iterations:
         raise ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
-    if one.iterations > _MOST_ITERATIONS:
+    if one.iterations > mechanism.max_iterations:
         raise ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
     if not one.salted_password:
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
-    made = Secret.salted(_BY_NUMBER[one.mechanism], bytes(one.salted_password), bytes(one.salt), one.iterations)
+    made = Secret.salted(mechanism, bytes(one.salted_password), bytes(one.salt), one.iterations)
     return messages.UserScramCredentialRecord(
         name=one.name, mechanism=one.mechanism, salt=made.salt, stored_key=made.stored_key,
         server_key=made.server_key, iterations=made.iterations)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import re
 import secrets
 from collections.abc import Iterable, Mapping
@@ -13,27 +11,12 @@ from kwire import messages
 from kwire.storage.formatting.errors import FormatterError
 from kwire.storage.formatting.java_semantics import java_int
 from kwire.storage.formatting.rules import Rules
+from kwire.storage.metadata.scram import MECHANISMS, Mechanism
 from kwire.storage.side_files.uuids import decode_base64
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _KEYS = ("name", "salt", "iterations", "password", "saltedpassword")
 _HIDDEN = "[hidden]"
-
-
-class Mechanism(NamedTuple):
-    """A SCRAM mechanism: Kafka's number and name, its hash, the iterations that Kafka accepts (ScramMechanism)."""
-
-    type: int
-    name: str
-    digest: str
-    min_iterations: int = 4096
-    max_iterations: int = 16384
-
-
-_MECHANISMS = {
-    "SCRAM-SHA-256": Mechanism(1, "SCRAM_SHA_256", "sha256"),
-    "SCRAM-SHA-512": Mechanism(2, "SCRAM_SHA_512", "sha512"),
-}
 
 
 class Credential(NamedTuple):
@@ -62,12 +45,11 @@ class Credential(NamedTuple):
             raise FormatterError("The password given to add-scram is empty")
         if salted is None:
             password = (self.password or "").encode("utf-8", "surrogateescape")
-            salted = hashlib.pbkdf2_hmac(self.mechanism.digest, password, salt, iterations)
-        client_key = hmac.digest(salted, b"Client Key", self.mechanism.digest)
+            salted = self.mechanism.salted(password, salt, iterations)
+        stored_key, server_key = self.mechanism.keys(salted)
         return messages.UserScramCredentialRecord(
             name=self.name, mechanism=self.mechanism.type, salt=salt, iterations=iterations,
-            stored_key=hashlib.new(self.mechanism.digest, client_key).digest(),
-            server_key=hmac.digest(salted, b"Server Key", self.mechanism.digest),
+            stored_key=stored_key, server_key=server_key,
         )  # fmt: skip
 
 
@@ -172,9 +154,9 @@ def _shown(text: str, components: Mapping[str, str]) -> str:
 
 
 def _mechanism(name: str) -> Mechanism:
-    if name not in _MECHANISMS:
+    if name not in MECHANISMS:
         raise FormatterError(f"The add-scram mechanism {name} is not supported.")
-    return _MECHANISMS[name]
+    return MECHANISMS[name]
 
 
 def _split(config: str) -> list[str]:

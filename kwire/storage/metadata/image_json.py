@@ -9,6 +9,7 @@ from kwire.errors import UnsupportedVersionError
 from kwire.schema.feature_levels import METADATA_VERSION
 from kwire.storage.metadata.levels import known_level
 from kwire.storage.metadata.record_json import record_json
+from kwire.storage.metadata.scram import MECHANISMS
 from kwire.storage.metadata.tables import Entity
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 _TOPIC = 2
 RESOURCE_TYPES = {_TOPIC: "topic", 4: "broker", 8: "broker_logger", 16: "client_metrics", 32: "group"}  # ConfigResource
-MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}  # Kafka's ScramMechanism
+MECHANISM_NAMES = {mechanism.type: name for name, mechanism in MECHANISMS.items()}
 
 
 def as_json(image: ClusterImage) -> dict[str, Any]:
@@ -26,7 +27,7 @@ def as_json(image: ClusterImage) -> dict[str, Any]:
         configs.setdefault(RESOURCE_TYPES.get(kind, str(kind)), {})[name] = _configs(image, kind, name)
     scram: dict[str, dict[str, Any]] = {}
     for (user, mechanism), record in image.scram.items():
-        scram.setdefault(user, {})[MECHANISMS.get(mechanism, str(mechanism))] = _without(
+        scram.setdefault(user, {})[MECHANISM_NAMES.get(mechanism, str(mechanism))] = _without(
             record_json(record), ("name", "mechanism"))
     return {
         "offset": image.offset,

@@ -17,7 +17,7 @@ import kwire
 from kwire import messages as m
 from kwire.schema import metadata_version, metadata_versions
 from kwire.storage.metadata import ClusterImage, Downgrade, DowngradeError, Loss, is_lossless, levels
-from kwire.storage.metadata.image_json import MECHANISMS
+from kwire.storage.metadata.image_json import MECHANISM_NAMES
 from tests.storage.metadata.records import ELR, Cluster, canonicals, framed, image_of
 from tests.storage.metadata.test_snapshots import goldens
 from tools.kafka.images import ImageOracle
@@ -53,7 +53,7 @@ def kafka_losses(losses: list[Loss]) -> list[str]:
         users: dict[int, list[str]] = {}
         for one in names["UserScramCredentialRecord"]:
             users.setdefault(one.mechanism, []).append(one.name)
-        texts.append("scram " + repr({MECHANISMS[kind]: sorted(found) for kind, found in sorted(users.items())}))
+        texts.append("scram " + repr({MECHANISM_NAMES[kind]: sorted(found) for kind, found in sorted(users.items())}))
     if "DelegationTokenRecord" in names:
         texts.append("tokens " + repr(sorted(one.token_id for one in names["DelegationTokenRecord"])))
     if "FeatureLevelRecord" in names:
