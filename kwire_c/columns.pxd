@@ -7,6 +7,7 @@ from kwire_c.core cimport kw_binary, kw_buffer, kw_columns
 
 cdef class PooledBytes:
     cdef kw_buffer buffer
+    cdef size_t skipped  # bytes at the front that are not of it
 
 
 cdef PooledBytes pooled_bytes(size_t room)

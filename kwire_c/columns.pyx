@@ -80,7 +80,7 @@ cdef class PooledBytes:
     """Bytes in memory from the pool, to which it returns when freed: for readers of files in chunks."""
 
     def __getbuffer__(self, Py_buffer *view, int flags):
-        fill_buffer(view, self, self.buffer.data, self.buffer.size, 1, flags)
+        fill_buffer(view, self, self.buffer.data + self.skipped, self.buffer.size - self.skipped, 1, flags)
 
     def __dealloc__(self):
         kw_buffer_free(&self.buffer)

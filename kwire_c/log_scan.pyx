@@ -20,6 +20,10 @@ from kwire_c.integers cimport clipped
 
 UNKNOWN_OFFSET = INT64_MAX
 CHECKSUM, ORDER = "checksum", "order"
+# A copy of memory takes six times as long where its target lies up to 32 bytes after its source, in their pages: an
+# x86-64 takes its stores for what it is about to load. The source is the page cache, whose pages are those of the file.
+cdef size_t PAGE = 4096
+cdef size_t APART = 64
 
 
 def read_piece(int file, int64_t start, int64_t end, before=b""):
@@ -35,16 +39,19 @@ def read_piece(int file, int64_t start, int64_t end, before=b""):
     try:
         start -= front.len
         size += front.len
-        piece = pooled_bytes(size)
+        piece = pooled_bytes(size + APART)
+        if (<size_t> piece.buffer.data - <size_t> start) % PAGE < APART:
+            piece.skipped = APART
+        size += piece.skipped
         if front.len:
-            memcpy(piece.buffer.data, front.buf, front.len)
-            piece.buffer.size = front.len
+            memcpy(piece.buffer.data + piece.skipped, front.buf, front.len)
+        piece.buffer.size = piece.skipped + front.len
     finally:
         PyBuffer_Release(&front)
     while piece.buffer.size < size and got:
         with nogil:
             got = pread(file, piece.buffer.data + piece.buffer.size, min(size - piece.buffer.size, <size_t> (1 << 30)),
-                        start + <int64_t> piece.buffer.size)
+                        start + <int64_t> (piece.buffer.size - piece.skipped))
         if got >= 0:  # 0: end of file
             piece.buffer.size += got
         elif errno == EINTR:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from functools import partial
 from time import sleep
 from types import GenericAlias
 
@@ -19,17 +20,23 @@ cdef int MISSES = 20  # looks at which no thread was in a generator that says it
 cdef class SharedIterator:
     """The items of a generator, of which threads wait for each other.
 
+    grouped=True: the generator gives iterators, and their items are taken in turn, without a Python frame for each. The
+    generator gets what such an iterator raises at its yield, as with `yield from`.
+
     Raises RuntimeError where it is asked for an item while the same thread makes one (user code that it calls), and in
     a child of fork whose parent was making one in another thread. There is no lock: Python lets one thread at a time
     into a generator, and nothing is paid for where nobody waits.
     """
 
     cdef object items
+    cdef object group
+    cdef bint grouped
     cdef object process
     __class_getitem__ = classmethod(GenericAlias)
 
-    def __init__(self, items):
+    def __init__(self, items, *, bint grouped=False):
         self.items = items
+        self.grouped = grouped
         self.process = os.getpid()
 
     def __iter__(self):
@@ -37,21 +44,40 @@ cdef class SharedIterator:
 
     def __next__(self):
         cdef PyObject *found
-        if not PyIter_Check(self.items):
-            raise TypeError("a SharedIterator without its items")
-        found = PyIter_Next(self.items)  # what a try around next() costs would be a third of a record's time
-        if found is not NULL:
-            item = <object>found
-            Py_DECREF(item)
-            return item
-        if PyErr_Occurred() is NULL:
-            raise StopIteration
-        try:
-            raise_occurred()
-        except ValueError as error:
-            if not is_busy(error):
-                raise
-        return self.wait(self.items.__next__)
+        cdef int misses = 0
+        while True:
+            group = self.group
+            if group is not None:
+                found = PyIter_Next(group)  # what a try around next() costs would be a third of a record's time
+                if found is not NULL:
+                    item = <object>found
+                    Py_DECREF(item)
+                    return item
+                if self.group is group:
+                    self.group = None
+                if PyErr_Occurred() is not NULL:
+                    self.fail()
+                continue  # another thread may have the next group here
+            if not PyIter_Check(self.items):
+                raise TypeError("a SharedIterator without its items")
+            found = PyIter_Next(self.items)
+            if found is not NULL:
+                item = <object>found
+                Py_DECREF(item)
+                if not self.grouped:
+                    return item
+                if not PyIter_Check(item):
+                    raise TypeError("a grouped SharedIterator whose items are no iterators")
+                self.group = item  # no thread was let in between: none was left to take
+                continue
+            if PyErr_Occurred() is NULL:
+                raise StopIteration
+            try:
+                raise_occurred()
+            except ValueError as error:
+                if not is_busy(error):
+                    raise
+            misses = self.pause(misses)
 
     def __reduce__(self):
         raise TypeError(f"cannot pickle {type(self).__name__!r} object")
@@ -59,6 +85,14 @@ cdef class SharedIterator:
     def close(self):
         """End it, so that what it holds open is closed."""
         self.wait(self.items.close)
+        self.group = None
+
+    cdef int fail(self) except -1:
+        """Raise in the generator what an iterator of its group raised."""
+        try:
+            raise_occurred()
+        except BaseException as error:
+            self.wait(partial(self.items.throw, error))
 
     cdef object wait(self, work):
         """What work gives when no other thread is in the generator any more."""
@@ -69,17 +103,22 @@ cdef class SharedIterator:
             except ValueError as error:
                 if not is_busy(error):
                     raise
-            frame = self.items.gi_frame
-            if is_inside(sys._getframe(), frame):
-                raise RuntimeError("this iterator is making an item already: it cannot be used inside of that")
-            if os.getpid() != self.process:  # in a child of fork the thread that was in it is not there
-                there = False
-                for inner in sys._current_frames().values():
-                    there = there or is_inside(inner, frame)
-                misses = 0 if there else misses + 1
-                if misses > MISSES:
-                    raise RuntimeError("this iterator was making an item when the process forked: it cannot go on here")
-            sleep(PAUSE)
+            misses = self.pause(misses)
+
+    cdef int pause(self, int misses) except -1:
+        """Let another thread leave the generator. Returns in how many pauses in a row no thread was seen in it."""
+        frame = self.items.gi_frame
+        if is_inside(sys._getframe(), frame):
+            raise RuntimeError("this iterator is making an item already: it cannot be used inside of that")
+        if os.getpid() != self.process:  # in a child of fork the thread that was in it is not there
+            there = False
+            for inner in sys._current_frames().values():
+                there = there or is_inside(inner, frame)
+            misses = 0 if there else misses + 1
+            if misses > MISSES:
+                raise RuntimeError("this iterator was making an item when the process forked: it cannot go on here")
+        sleep(PAUSE)
+        return misses
 
 
 cdef int raise_occurred() except -1:
@@ -102,5 +141,12 @@ cdef bint is_inside(inner, frame):
 
 
 def unshared(items):
-    """The generator in a SharedIterator, for another one that goes through it alone."""
-    return (<SharedIterator>items).items if isinstance(items, SharedIterator) else items
+    """The generator in a SharedIterator, for another one that goes through it alone; not if it is grouped."""
+    if isinstance(items, SharedIterator) and not (<SharedIterator>items).grouped:
+        return (<SharedIterator>items).items
+    return items
+
+
+def groups_of(SharedIterator items not None):
+    """The generator in a grouped SharedIterator, for another one that goes through it alone."""
+    return items.items

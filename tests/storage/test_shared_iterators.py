@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kwire.shared_iterator import SharedIterator, shared
+from kwire import CorruptBatchError
+from kwire.shared_iterator import SharedIterator, shared, shared_groups
 from kwire.storage import LogDirectory
 from tests.hostile.races import hasty, together
 from tests.storage.making import batch, write_segment
@@ -112,3 +114,72 @@ def test_a_child_of_fork_raises_where_another_thread_was_inside() -> None:
 def test_one_that_was_made_without_items_raises() -> None:
     with pytest.raises(TypeError, match="without its items"):
         next(SharedIterator.__new__(SharedIterator))
+
+
+def test_groups_are_taken_in_turn() -> None:
+    @shared_groups
+    def groups() -> Iterator[Iterator[int]]:
+        yield iter((1, 2))
+        yield iter(())
+        yield iter((3,))
+
+    iterator = groups()
+    assert list(iterator) == [1, 2, 3] and list(iterator) == []
+
+
+def test_eight_threads_get_each_item_of_small_groups_once() -> None:
+    @shared_groups
+    def groups() -> Iterator[Iterator[int]]:
+        for number in range(0, 2000, 2):
+            if number % 100 == 0:
+                time.sleep(0)  # lets other threads come to it
+            yield map(abs, (number, number + 1))
+
+    iterator = groups()
+    taken: list[list[int]] = [[] for _ in range(8)]
+    with hasty():
+        together(lambda number: taken[number].extend(iterator), 8)
+    assert sorted(one for part in taken for one in part) == list(range(2000))
+
+
+def test_the_generator_gets_what_an_iterator_of_it_raises() -> None:
+    caught: list[BaseException] = []
+
+    def failing(error: BaseException) -> Iterator[int]:
+        yield 1
+        raise error
+
+    @shared_groups
+    def groups(error: BaseException) -> Iterator[Iterator[int]]:
+        try:
+            yield failing(error)
+        except ValueError as error:
+            caught.append(error)
+            raise RuntimeError("located") from error
+
+    for error, comes in ((ValueError("mine"), RuntimeError), (KeyboardInterrupt(), KeyboardInterrupt)):
+        iterator = groups(error)
+        assert next(iterator) == 1
+        with pytest.raises(comes) as found:
+            next(iterator)
+        assert list(iterator) == []
+        assert found.value is error or found.value.__cause__ is error
+    assert len(caught) == 1
+
+
+def test_a_record_that_is_damaged_is_an_error_with_its_file(tmp_path: Path) -> None:
+    first = batch(0, 3)
+    path = write_segment(tmp_path / "t-0", 0, [first, batch(3, 3)], indexes=False)
+    with path.open("r+b") as file:
+        file.seek(len(first) + 61)
+        file.write(b"\x7e")  # the length of the first record: more than the batch has
+    iterator = LogDirectory(tmp_path).read(verify_crc=False)
+    assert [next(iterator).offset for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(CorruptBatchError) as error:
+        next(iterator)
+    assert error.value.file == str(path)
+
+
+def test_groups_that_are_no_iterators_raise() -> None:
+    with pytest.raises(TypeError, match="no iterators"):
+        list(SharedIterator(iter([[1]]), grouped=True))  # type: ignore[list-item]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from kwire.codec.arguments import check_each, check_type
 from kwire.defaults import RECORD_FIELDS
-from kwire.shared_iterator import SharedIterator, shared, unshared
+from kwire.shared_iterator import SharedIterator, groups_of, shared, shared_groups, unshared
 from kwire.storage.isolation.planned_log import LogEnd
 from kwire.storage.places.discovery import SegmentFile, by_partition, discover, offset_in_name
 from kwire.storage.places.filesystem import plain, shown
@@ -73,14 +73,14 @@ class Partition:
     def read(self, *, errors: Literal["raise"] = "raise", **options: Unpack[ReadRange]) -> SharedIterator[Record]: ...
     @overload
     def read(self, *, errors: str, **options: Unpack[ReadRange]) -> SharedIterator[Record | BadBatch]: ...
-    @shared
+    @shared_groups
     def read(
         self, *, start_offset: int | None = None, end_offset: int | None = None, errors: str = "raise",
         **options: Unpack[ReadOptions],
-    ) -> Iterator[Record | BadBatch]:
+    ) -> Iterator[Iterator[Record | BadBatch]]:
         """The Records of the range; keywords as LogSegment.read."""
         for segment in self._selected(start_offset, end_offset):
-            yield from unshared(segment.read(
+            yield from groups_of(segment.read(
                 start_offset=start_offset, end_offset=end_offset, errors=errors, **options))
 
     def columns(
@@ -202,11 +202,11 @@ class LogDirectory:
     def read(self, *, errors: Literal["raise"] = "raise", **options: Unpack[ReadRange]) -> SharedIterator[Record]: ...
     @overload
     def read(self, *, errors: str, **options: Unpack[ReadRange]) -> SharedIterator[Record | BadBatch]: ...
-    @shared
-    def read(self, *, errors: str = "raise", **options: Unpack[ReadRange]) -> Iterator[Record | BadBatch]:
+    @shared_groups
+    def read(self, *, errors: str = "raise", **options: Unpack[ReadRange]) -> Iterator[Iterator[Record | BadBatch]]:
         """The Records of the range in every partition; keywords as LogSegment.read."""
         for partition in self.partitions:
-            yield from unshared(partition.read(errors=errors, **options))
+            yield from groups_of(partition.read(errors=errors, **options))
 
     def columns(self, fields: Sequence[str] = RECORD_FIELDS, **options: Unpack[ColumnRange]) -> RecordColumns:
         """RecordColumns of the range in every partition, all together; keywords as LogSegment.columns."""

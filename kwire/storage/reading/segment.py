@@ -11,7 +11,7 @@ from kwire.codec.arguments import check_int, check_ints, check_progress, check_t
 from kwire.codec.records import BadBatch
 from kwire.defaults import BATCH_ROWS, MAX_BATCH_BYTES, RECORD_FIELDS
 from kwire.errors import KwireError
-from kwire.shared_iterator import SharedIterator, shared
+from kwire.shared_iterator import SharedIterator, shared_groups
 from kwire.storage.batches import scanner
 from kwire.storage.batches.batch_header import BatchHeader, examine
 from kwire.storage.computed_once import once
@@ -477,7 +477,7 @@ class LogSegment:
     def read(self, *, errors: Literal["raise"] = "raise", **options: Unpack[ReadRange]) -> SharedIterator[Record]: ...
     @overload
     def read(self, *, errors: str, **options: Unpack[ReadRange]) -> SharedIterator[Record | BadBatch]: ...
-    @shared
+    @shared_groups
     def read(
         self,
         *,
@@ -490,7 +490,7 @@ class LogSegment:
         verify_crc: bool = True,
         errors: str = "raise",
         max_batch_bytes: int = MAX_BATCH_BYTES,
-    ) -> Iterator[Record | BadBatch]:
+    ) -> Iterator[Iterator[Record | BadBatch]]:
         """The Records of the range, in order; control records only with control=True.
 
         committed=True leaves out aborted and still open transactions (and control records). Raises CorruptBatchError or
@@ -506,7 +506,7 @@ class LogSegment:
             for batch in batches:
                 if isinstance(batch, BadBatch):
                     if bounds.reaches(last):
-                        yield batch
+                        yield iter((batch,))
                     continue
                 last = batch.last_offset
                 if bounds.is_past(batch):
@@ -515,7 +515,7 @@ class LogSegment:
                     continue
                 if committed and batch.is_transactional and hidden.hides(batch.producer_id, batch.base_offset):
                     continue
-                yield from batch if bounds.holds(batch) else filter(bounds.admits, batch)
+                yield iter(batch) if bounds.holds(batch) else filter(bounds.admits, batch)
         except KwireError as error:
             raise located(error, self.path) from error.__cause__
         self.note_tail(batches.tail)
