@@ -127,13 +127,16 @@ def test_groups_are_taken_in_turn() -> None:
     assert list(iterator) == [1, 2, 3] and list(iterator) == []
 
 
-def test_eight_threads_get_each_item_of_small_groups_once() -> None:
+def test_eight_threads_get_each_item_of_a_group_once() -> None:
+    def slowly(number: int) -> int:
+        if number % 7 == 0:
+            time.sleep(0.0001)  # lets other threads come to it, which find the group, or its end
+        return number
+
     @shared_groups
     def groups() -> Iterator[Iterator[int]]:
-        for number in range(0, 2000, 2):
-            if number % 100 == 0:
-                time.sleep(0)  # lets other threads come to it
-            yield map(abs, (number, number + 1))
+        for first in range(0, 2000, 20):
+            yield map(slowly, range(first, first + 20))
 
     iterator = groups()
     taken: list[list[int]] = [[] for _ in range(8)]
