@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,9 @@ from tests.reads import Read, Reads
 from tools import places
 from tools.kafka.maven import MissingTool
 from tools.kafka.oracle import NEWEST, OLD, Oracle
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # `make test &`: the commands of tests would inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
