@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kwire import messages
-from kwire.capture.exchange import Connection, Direction, Exchange, Frame, Lost
+from kwire.capture.exchange import Connection, Direction, Exchange, Frame, Lost, shortened
 from kwire.codec.frames import Request, decode_request, decode_request_header
 from kwire.codec.messages import encode
 from kwire.errors import DecodeError, KwireError, LimitError, UnsupportedVersionError
@@ -228,7 +228,7 @@ class Pairing:
                 exchange.outcome = "one-way"
             elif isinstance(message := request.message, messages.ApiVersionsRequest) and request.version >= 3:
                 software = f"{message.client_software_name} {message.client_software_version}".strip()
-                self.connection.software = software or None
+                self.connection.software = shortened(software or None)
             elif isinstance(message, messages.SaslHandshakeRequest) and request.version == 0:
                 self._end_tokens()
                 self._tokens = _Tokens(message.mechanism[:_MOST_MECHANISM])
