@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,7 +48,7 @@ class Pairing:
     most_decoded: int = 1 << 31
     _losses: dict[tuple[str, Direction | None], Lost] = field(default_factory=dict)  # among the events
     _waiting: dict[int, deque[Exchange]] = field(default_factory=dict)
-    _early: dict[int, deque[Frame]] = field(default_factory=dict)
+    _early: OrderedDict[int, deque[Frame]] = field(default_factory=OrderedDict)  # whose first is found at once
     _broken: set[Direction] = field(default_factory=set)
     _tokens: _Tokens | None = None
     _unread: int = 0
