@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -339,8 +340,10 @@ class FrameWriter:
         """Write everything out and close the files."""
         if self._process != os.getpid():
             return
-        with self._alone(), ExitStack() as both:  # the second also if the first cannot be written
-            for stream in (self._lines, self._bytes):
+        with ExitStack() as both:
+            if not sys.is_finalizing():  # where Python ends, no other thread lets go of the lock
+                both.enter_context(self._alone())
+            for stream in (self._lines, self._bytes):  # the second also if the first cannot be written
                 both.callback(stream.close)
 
     def _row(self, connection: Connection, direction: Direction | None, time: int | None) -> dict[str, Any]:
