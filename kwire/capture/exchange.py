@@ -12,6 +12,7 @@ from kwire.codec.json import to_json
 from kwire_c.printable import printable
 
 Direction = Literal["request", "response"]  # from the client, from the server
+_MOST_NAME = 500  # characters
 Outcome = Literal["answered", "one-way", "unanswered", "lost"]
 
 
@@ -20,7 +21,8 @@ class Connection:
     """One TCP connection of a capture.
 
     capture: the file; number: of the connection in the file, from 0; client, server: "host:port", None where unknown;
-    software: the client's name and version ("librdkafka 2.16.1") from its ApiVersions v3+ request, None before it.
+    software: the client's name and version ("librdkafka 2.16.1") from its ApiVersions v3+ request, up to 500
+    characters; None before it.
     """
 
     capture: str
@@ -114,6 +116,11 @@ class Exchange:
             "request": to_json(request.message, request.version),
             "response": None if response is None else to_json(response.message, response.version),
         }
+
+
+def shortened(name: str | None) -> str | None:
+    """The name of a client, or of its software, where many are kept: up to 500 characters."""
+    return name if name is None or len(name) <= _MOST_NAME else name[: _MOST_NAME - 1] + "…"
 
 
 def _is_envelope(response: Response) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -13,6 +14,7 @@ from threading import RLock
 from time import time_ns
 from types import NoneType
 from typing import Any
+from weakref import WeakSet
 
 from kwire.capture.exchange import Connection, Direction, Exchange, Frame, Lost
 from kwire.capture.framing import MOST_HELD, MOST_WAITING
@@ -236,13 +238,13 @@ def _take(pairing: Pairing, row: dict[str, Any], frames: _Packed, text: str, num
         pairing.response(frame)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class FrameWriter:
     """Writes NAME.jsonl.gz and NAME.bin.gz; after flush the files hold all frames so far, even if the process dies.
 
-    Threads may share it; in a child of fork it raises OSError. Raises FileExistsError if one of the files exists,
-    OSError also after a frame was written only in part (an interrupt, a full disk), RuntimeError in a finalizer that
-    runs inside another call. Use it with `with`, or close it.
+    Threads may share it; in a child of fork it raises OSError, and close() does nothing. Raises FileExistsError if one
+    of the files exists, OSError also after a frame was written only in part (an interrupt, a full disk), RuntimeError
+    in a finalizer that runs inside another call. Use it with `with`, or close it.
     """
 
     name: str
@@ -269,6 +271,7 @@ class FrameWriter:
             finally:
                 os.unlink(bytes_file)
             raise
+        _ALL.add(self)
 
     def __enter__(self) -> FrameWriter:
         return self
@@ -335,8 +338,12 @@ class FrameWriter:
 
     def close(self) -> None:
         """Write everything out and close the files."""
-        with ExitStack() as both:  # the second also if the first cannot be written
-            for stream in (self._lines, self._bytes):
+        if self._process != os.getpid():
+            return
+        with ExitStack() as both:
+            if not sys.is_finalizing():  # where Python ends, no other thread lets go of the lock
+                both.enter_context(self._alone())
+            for stream in (self._lines, self._bytes):  # the second also if the first cannot be written
                 both.callback(stream.close)
 
     def _row(self, connection: Connection, direction: Direction | None, time: int | None) -> dict[str, Any]:
@@ -352,3 +359,20 @@ class FrameWriter:
     def _add(self, row: dict[str, Any]) -> None:
         self._lines.write(json.dumps(row).encode() + b"\n")
         self.frames += 1
+
+
+_ALL: WeakSet[FrameWriter] = WeakSet()
+
+
+def _disown_all() -> None:
+    """Run in a child of fork: gzip completes a file that is forgotten, which must not reach the parent's."""
+    files = [stream.fileobj for writer in list(_ALL) for stream in (writer._lines, writer._bytes)]
+    numbers = [file.fileno() for file in files if file is not None and not file.closed]
+    if numbers:
+        null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        for number in numbers:
+            os.dup2(null, number, inheritable=False)
+        os.close(null)
+
+
+os.register_at_fork(after_in_child=_disown_all)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import Any
 
 from kwire import messages
-from kwire.capture.exchange import Connection, Direction, Exchange, Frame, Lost
+from kwire.capture.exchange import Connection, Direction, Exchange, Frame, Lost, shortened
 from kwire.codec.frames import Request, decode_request, decode_request_header
 from kwire.codec.messages import encode
 from kwire.errors import DecodeError, KwireError, LimitError, UnsupportedVersionError
@@ -48,7 +48,7 @@ class Pairing:
     most_decoded: int = 1 << 31
     _losses: dict[tuple[str, Direction | None], Lost] = field(default_factory=dict)  # among the events
     _waiting: dict[int, deque[Exchange]] = field(default_factory=dict)
-    _early: dict[int, deque[Frame]] = field(default_factory=dict)
+    _early: OrderedDict[int, deque[Frame]] = field(default_factory=OrderedDict)  # whose first is found at once
     _broken: set[Direction] = field(default_factory=set)
     _tokens: _Tokens | None = None
     _unread: int = 0
@@ -228,7 +228,7 @@ class Pairing:
                 exchange.outcome = "one-way"
             elif isinstance(message := request.message, messages.ApiVersionsRequest) and request.version >= 3:
                 software = f"{message.client_software_name} {message.client_software_version}".strip()
-                self.connection.software = software or None
+                self.connection.software = shortened(software or None)
             elif isinstance(message, messages.SaslHandshakeRequest) and request.version == 0:
                 self._end_tokens()
                 self._tokens = _Tokens(message.mechanism[:_MOST_MECHANISM])

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from time import time_ns
 
 from kwire import messages
+from kwire.capture.credentials import Credentials
 from kwire.capture.exchange import Connection, Direction, Exchange, Frame, Lost
 from kwire.capture.frame_files import FrameWriter
 from kwire.capture.framing import MOST_HELD, Conversation
@@ -15,8 +16,6 @@ from kwire.codec.frames import decode_request
 from kwire.errors import KwireError, LimitError
 
 _MOST_DECODED = 1 << 20  # bytes of the largest frame that is decoded whole, which blocks all connections
-_PIECE = 8  # bytes of a secret, too many to match by chance
-_SHORT, _MOST_SECRET, _MOST_PIECES = 128, 8192, 4096  # bytes of a secret; pieces of one connection's secrets
 
 
 class Recording:
@@ -26,7 +25,7 @@ class Recording:
         self.connection, self.writer = connection, writer
         self.conversation = Conversation(connection, seen=self._write, most_decoded=_MOST_DECODED)
         self._reported = False
-        self._secrets: list[bytes] = []  # pieces of this connection's credentials
+        self._credentials = Credentials()
 
     @property
     def held(self) -> int:
@@ -52,6 +51,8 @@ class Recording:
     def _note(self) -> None:
         for event in self.conversation.take_events():
             if isinstance(event, Lost):
+                if self._credentials.are_in(event.reason.encode("utf-8", "replace")):
+                    event.reason = "a loss whose text repeats the client's credentials"
                 self.writer.note(event)
         reason = self.conversation.pairing.unreadable
         if reason is not None and not self._reported:
@@ -61,7 +62,7 @@ class Recording:
     def _write(self, frame: Frame, exchange: Exchange | None) -> None:
         if exchange is None:  # a raw SASL token, or a frame that cannot be read: its bytes may be a secret
             if frame.direction == "request" and self.conversation.pairing.takes_tokens:
-                self._remember(frame.data)
+                self._credentials.add(frame.data)
             return
         kind = "Request" if frame.direction == "request" else "Response"
         if may_have_secrets(f"{exchange.api}{kind}", frame.data):
@@ -71,7 +72,7 @@ class Recording:
                 if (kind, exchange.api) == ("Request", "SaslAuthenticate"):
                     message = decode_request(frame.data, lenient=True).message
                     assert isinstance(message, messages.SaslAuthenticateRequest)
-                    self._remember(message.auth_bytes)
+                    self._credentials.add(message.auth_bytes)
                 decoded = exchange.decode_request() if kind == "Request" else exchange.decode_response()
                 assert decoded is not None
                 frame = Frame(frame.direction, decoded.to_bytes(), frame.time)
@@ -79,31 +80,12 @@ class Recording:
                 reason = f"a {exchange.api} {kind.lower()} whose secrets cannot be removed, as it cannot be read"
                 self.writer.note(Lost("", reason, self.connection, frame.direction, len(frame.data), frame.time))
                 return
-        if self._repeats(frame.data) or self._repeats((exchange.client_id or "").encode("utf-8", "replace")):
+        client_id = (exchange.client_id or "").encode("utf-8", "replace")
+        if self._credentials.are_in(frame.data) or self._credentials.are_in(client_id):
             reason = f"a {frame.direction} that repeats the client's credentials"
             self.writer.note(Lost("", reason, self.connection, frame.direction, len(frame.data), frame.time))
             return
         self.writer.write(self.connection, frame, exchange)
-
-    def _remember(self, token: bytes) -> None:
-        """Keep every eight bytes in a row of a SASL token's secret; of a long one only each eighth of these."""
-        for begin in (b"\0", b"auth=Bearer ", b",p="):  # the secret follows: PLAIN, OAUTHBEARER, SCRAM
-            if begin in token:
-                token = token.rpartition(begin)[2]
-                break
-        else:
-            if token[:2] in (b"n,", b"y,", b"p="):  # SCRAM's first message: a name and a nonce
-                return
-        token = token[:_MOST_SECRET].rstrip(b"\x01")
-        step = 1 if len(token) <= _SHORT else _PIECE
-        for at in range(0, len(token) - _PIECE + 1, step):
-            if token[at : at + _PIECE] not in self._secrets and len(self._secrets) < _MOST_PIECES:
-                self._secrets.append(token[at : at + _PIECE])
-
-    def _repeats(self, data: bytes) -> bool:
-        """Whether data holds a piece of a secret; in a large frame fifteen bytes in a row are searched for."""
-        pieces = self._secrets if len(data) <= _MOST_DECODED else self._secrets[::_PIECE]
-        return any(piece in data for piece in pieces)
 
 
 class Recorder:
@@ -150,10 +132,12 @@ class Recorder:
     async def close(self) -> None:
         """End all connections and complete the files."""
         self._flusher.cancel()
-        await asyncio.gather(self._flusher, return_exceptions=True)
-        for recording in list(self.recordings):
-            self.end(recording)
-        self._guard(self.writer.close)
+        try:
+            await asyncio.gather(self._flusher, return_exceptions=True)
+        finally:  # also where this is cancelled
+            for recording in list(self.recordings):
+                self.end(recording)
+            self._guard(self.writer.close)
 
     async def _flush(self) -> None:
         """Flush the files every second if frames were added."""

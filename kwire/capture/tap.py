@@ -28,35 +28,47 @@ class Tap:
         self.listen, self.target, self.name, self.say = listen, target, name, say
         self.address = listen
         self._tasks: set[asyncio.Task[None]] = set()
+        self._ends = False
 
     async def __aenter__(self) -> Tap:
-        self._server = await asyncio.start_server(self._accept, *self.listen, limit=_BLOCK)
+        # not start_serving: a cancellation would lose a server that listens
+        self._server = await asyncio.start_server(self._accept, *self.listen, limit=_BLOCK, start_serving=False)
         self.address = self._server.sockets[0].getsockname()[:2]
+        self._ends = False
         try:
             self.recorder = Recorder(self.name, self.say)
+            try:
+                await self._server.start_serving()
+            except BaseException:
+                await self.recorder.close()
+                raise
         except BaseException:
             self._server.close()
             raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self._ends = True
         self._server.close()
         for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self.recorder.close()
-
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
         try:
-            await self._relay(reader, writer)
-        except asyncio.CancelledError:  # the tap ends
-            pass
+            await asyncio.gather(*self._tasks, return_exceptions=True)
         finally:
+            await self.recorder.close()
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._ends:  # it was accepted just before
             writer.transport.abort()
+            return
+
+        def ended(task: asyncio.Task[None]) -> None:
+            writer.transport.abort()  # also of a task that was cancelled before it began
             self._tasks.discard(task)
+
+        task = asyncio.create_task(self._relay(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(ended)
 
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection until it ends."""

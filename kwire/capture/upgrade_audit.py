@@ -9,13 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from kwire import schema
-from kwire.capture.exchange import Exchange, Lost, api_name
+from kwire.capture.exchange import Exchange, Lost, api_name, shortened
 from kwire.capture.files import captures, read_capture
 from kwire.codec.arguments import check_type
 
 _MOST_LOST = 10_000  # different losses that are listed one by one
 _MOST_USES = 20_000  # different uses, likewise
-_MOST_NAME = 500  # characters of a client id or a software name
 
 
 class User(NamedTuple):
@@ -27,10 +26,6 @@ class User(NamedTuple):
 
 
 OTHERS = User("(other clients, not listed one by one)", None, None)
-
-
-def _short(name: str | None) -> str | None:
-    return name if name is None or len(name) <= _MOST_NAME else name[: _MOST_NAME - 1] + "…"
 
 
 @dataclass(slots=True)
@@ -96,7 +91,7 @@ class Audit:
             self._add_lost(event)
             return
         self.exchanges[event.outcome] += 1
-        user = User(_short(event.client_id), _short(event.connection.software), event.connection.address)
+        user = User(shortened(event.client_id), shortened(event.connection.software), event.connection.address)
         key = (user, event.api_key, event.version)
         use = self._uses.get(key)
         if use is None and len(self._uses) >= _MOST_USES:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import threading
 from _thread import start_new_thread
 from collections.abc import Awaitable, Callable
@@ -42,21 +43,28 @@ class LoopThread:
         return os.getpid() == self._process
 
     def start(self) -> None:
-        """Start the thread, and wait until begin has come to its end. Raises what it raises; then end() it."""
+        """Start the thread, and wait until begin has come to its end. Raises what it raises; then end() it.
+
+        Raises RuntimeError in a finalizer that runs where Python ends, as the thread would not run any more.
+        """
+        if sys.is_finalizing():
+            raise RuntimeError("Python ends: no thread runs any more")
         start_new_thread(self._serve, ())
         error = self._get(self._begun)
         if error is not None:
             raise error
 
     def call(self, work: Callable[[], T]) -> T:
-        """Run a function in the loop, from any thread; what it returns or raises. After the end: in this thread.
+        """Run a function in the loop, from any thread; what it returns or raises.
+
+        After the end, and in a finalizer that runs where Python ends: in this thread.
 
         Raises ValueError in a child of fork, where there is no loop.
         """
         if not self.is_here:
             raise ValueError(f"it runs in the process {self._process}, of which this one is a fork")
         loop = self._loop
-        if loop is None or threading.get_ident() == self._thread_id:
+        if loop is None or threading.get_ident() == self._thread_id or sys.is_finalizing():
             return work()
         done: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
 
@@ -82,8 +90,8 @@ class LoopThread:
             return result
 
     def end(self) -> None:
-        """Finish, and wait for it. Raises what finish raises. In a child of fork nothing is done."""
-        if not self.is_here or self.has_ended:
+        """Finish, and wait for it. Raises what finish raises. Does nothing in a child of fork and where Python ends."""
+        if not self.is_here or self.has_ended or sys.is_finalizing():
             return
         self._is_ending = True
         if self._loop is not None:

@@ -81,6 +81,8 @@ class Cluster:
         self.timeout = self._connection_to(self.bootstrap[0]).timeout  # invalid keywords fail now
 
     def __repr__(self) -> str:
+        if not hasattr(self, "brokers"):
+            return "<kwire.net.Cluster, not made>"
         return f"<kwire.net.Cluster {','.join(map(str, self.bootstrap))}, {len(self.brokers)} brokers>"
 
     async def __aenter__(self) -> Cluster:

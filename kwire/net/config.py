@@ -31,22 +31,23 @@ def read_config(path: str | Path) -> Options:
     Raises OSError for a file that cannot be read, BrokerConnectionError for invalid properties, LimitError for a file
     of more than 16 MiB.
     """
-    try:
-        check_type(path, (str, os.PathLike), "path", "a str or os.PathLike")
-        data = configuration_bytes(path)
-        try:
-            text = data.decode()
-        except UnicodeDecodeError:  # as java.util.Properties does
-            text = data.decode("latin-1")
-        properties = parse_properties(text)
+    check_type(path, (str, os.PathLike), "path", "a str or os.PathLike")
+    try:  # raised here, where no local variable holds a secret: some tools show those of a traceback
+        return keywords_of(_properties_in(path))
     except LimitError:
         raise
-    except ValueError as error:
-        raise BrokerConnectionError(f"{path}: {error}") from None
-    try:
-        return keywords_of(properties)
     except BrokerConnectionError as error:
         raise type(error)(error.reason, address=str(path)) from None
+    except ValueError as error:
+        raise BrokerConnectionError(f"{path}: {error}") from None
+
+
+def _properties_in(path: str | Path) -> dict[str, str]:
+    data = configuration_bytes(path)
+    try:
+        return parse_properties(data.decode())
+    except UnicodeDecodeError:  # as java.util.Properties does
+        return parse_properties(data.decode("latin-1"))
 
 
 def keywords_of(properties: Mapping[str, str]) -> Options:

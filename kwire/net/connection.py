@@ -92,6 +92,8 @@ class Connection:
         self._renewal: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
+        if not hasattr(self, "_channel"):  # in the traceback of a wrong argument, with its locals
+            return "<kwire.net.Connection, not made>"
         state = "closed" if self._closed else "open" if self.is_open else "not open"
         return f"<kwire.net.Connection {self.address}, {state}>"
 
@@ -176,8 +178,9 @@ class Connection:
         feature levels allow. timeout: seconds, by default the connection's. Raises UnsupportedVersionError (nothing is
         sent then), BrokerConnectionError, BrokerTimeoutError (the connection is closed then), DecodeError.
 
-        After error 35 (UNSUPPORTED_VERSION) in a response the levels are asked for again, for the requests to come. The
-        same request is not sent again: a broker that answers EndTxn so may have begun to end the transaction.
+        After error 35 (UNSUPPORTED_VERSION) in a response the levels are asked for again in the time that is left, for
+        the requests to come. The same request is not sent again: a broker that answers EndTxn so may have begun to end
+        the transaction.
         """
         negotiation.check_request(message)
         seconds = self.timeout if timeout is None else check_seconds(timeout, "timeout")
@@ -197,7 +200,9 @@ class Connection:
                 channel.fail(error)
             raise error from None
         if negotiation.is_refused(answer):
-            await self._ask_again(known)
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(limit.when()):
+                    await self._ask_again(known)
         return answer
 
     async def refresh(self) -> None:

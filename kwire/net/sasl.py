@@ -47,6 +47,8 @@ class Credentials:
         self.mechanism, self.user, self._password, self._callback = mechanism, user, password, callback
 
     def __repr__(self) -> str:
+        if not hasattr(self, "mechanism"):
+            return "<Credentials, not made>"
         return f"Credentials({self.mechanism!r}, {self.user!r}, password=...)"
 
     def __reduce__(self) -> Any:

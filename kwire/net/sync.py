@@ -29,7 +29,8 @@ T = TypeVar("T")
 class SyncConnection:
     """A connection to one broker, without async; see Connection. Made by connect_sync(); opened by `with`.
 
-    Threads may share it.
+    Threads may share it. Where Python ends, its thread does not run any more: in a finalizer that runs then, close()
+    does nothing and every other call raises RuntimeError.
     """
 
     def __init__(self, where: str | Address, **keywords: Unpack[Options]) -> None:
@@ -45,6 +46,8 @@ class SyncConnection:
         self._loop: _Loop | None = None
 
     def __repr__(self) -> str:
+        if not hasattr(self, "_connection"):
+            return "<kwire.net.SyncConnection, not made>"
         return repr(self._connection).replace("Connection", "SyncConnection", 1)
 
     def __enter__(self) -> SyncConnection:
@@ -133,6 +136,8 @@ class SyncConnection:
 
         Raises RuntimeError in a callback of this connection, and in a finalizer that runs inside another of its calls.
         """
+        if sys.is_finalizing():
+            return
         self._refuse_deadlock()
         closed = list[asyncio.Task[None]]()
         with self._ending:
@@ -155,7 +160,12 @@ class SyncConnection:
             work.close()
 
     def _refuse_deadlock(self) -> None:
-        """Raise RuntimeError where the call would wait for itself: in the loop's own thread, or inside another call."""
+        """Raise RuntimeError where the call would wait for ever.
+
+        That is in the loop's own thread, inside another call, and where Python ends and no other thread runs.
+        """
+        if sys.is_finalizing():
+            raise RuntimeError("Python ends: the connection's thread does not run any more")
         if getattr(_SERVED, "connection", None) is self._connection:
             raise RuntimeError("deadlock: a callback of this connection calls the connection, which waits for it")
         if self._guard._is_owned() or self._ending._is_owned():  # type: ignore[attr-defined]

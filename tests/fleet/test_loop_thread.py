@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +18,7 @@ from kwire.fleet import Fleet
 from kwire.fleet.loop_thread import LoopThread
 from kwire.net import BrokerConnectionError, connect_sync
 from tests.hostile.forks import forked
+from tools.places import ROOT
 
 pytestmark = pytest.mark.quick
 
@@ -112,3 +115,31 @@ def test_the_end_of_the_data_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.undo()
     with Fleet("4.4", data=tmp_path) as again:
         assert again.records("t") == []
+
+
+AT_EXIT = """
+import sys
+from kwire.fleet import Fleet
+
+class Owner:
+    def __init__(self, fleet):
+        self.fleet = fleet
+    def __del__(self):
+        assert sys.is_finalizing()
+        try:
+            self.fleet.records("none")
+        except ValueError as error:
+            print(error)
+        self.fleet.__exit__(None, None, None)
+        print("ended", flush=True)
+
+fleet = Fleet("4.4")
+fleet.__enter__()
+sys.modules["owner"] = Owner(fleet)  # so it lives until Python ends
+"""
+
+
+def test_a_finalizer_where_python_ends_does_not_wait_for_ever() -> None:
+    """The thread of the fleet does not run any more then."""
+    child = subprocess.run([sys.executable, "-c", AT_EXIT], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert child.stdout.endswith("ended\n") and child.stdout.count("\n") == 2, child.stderr

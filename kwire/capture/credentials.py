@@ -1,0 +1,51 @@
+"""The credentials that a client sent on one connection, to find them where they are repeated."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+_PIECE = 8  # bytes of a secret, too many to match by chance
+_SHORT = 128  # bytes of a secret of which every piece is kept; of a longer one each eighth
+_MOST_PIECES = 8192  # of one connection, the newest
+_FEW = 64  # pieces that are faster searched for one by one
+_BEARER = re.compile(rb"auth=bearer +", re.IGNORECASE)  # as Kafka's OAuthBearerClientInitialResponse reads it
+
+
+class Credentials:
+    """Secrets of SASL tokens, in pieces of eight bytes; at most 64 KiB of long ones, after which the oldest go."""
+
+    def __init__(self) -> None:
+        self._pieces: dict[int, None] = {}  # by age; as numbers in this processor's byte order
+
+    def add(self, token: bytes) -> None:
+        """Keep every eight bytes in a row of a SASL token's secret; of a long one only each eighth of these."""
+        secret = _secret(token)
+        step = 1 if len(secret) <= _SHORT else _PIECE
+        for at in range(0, len(secret) - _PIECE + 1, step):
+            piece = int.from_bytes(secret[at : at + _PIECE], sys.byteorder)
+            self._pieces.pop(piece, None)
+            self._pieces[piece] = None
+        while len(self._pieces) > _MOST_PIECES:
+            del self._pieces[next(iter(self._pieces))]
+
+    def are_in(self, data: bytes) -> bool:
+        """Whether data holds a piece: any 8 bytes of a short secret, any 15 of a long one."""
+        if len(self._pieces) <= _FEW:
+            return any(piece.to_bytes(_PIECE, sys.byteorder) in data for piece in self._pieces)
+        view = memoryview(data)
+        ends = (at + (len(data) - at) // _PIECE * _PIECE for at in range(_PIECE))
+        return any(not self._pieces.keys().isdisjoint(view[at:end].cast("Q")) for at, end in enumerate(ends))
+
+
+def _secret(token: bytes) -> bytes:
+    """The part of a client's token that is secret, the whole of a mechanism that is not known."""
+    if token.count(b"\0") == 2:  # PLAIN
+        return token.rpartition(b"\0")[2]
+    if bearer := _BEARER.search(token):  # OAUTHBEARER
+        return token[bearer.end() :].rstrip(b"\x01")
+    if b",p=" in token:  # SCRAM's last message
+        return token.rpartition(b",p=")[2]
+    if token[:2] in (b"n,", b"y,", b"p=") and b",r=" in token:  # its first: a name and a nonce
+        return b""
+    return token
