@@ -758,7 +758,8 @@ cdef bytes _wrapped(bytes entries, const Form *form, level, int64_t base, int64_
     In magic 1 their offsets are relative to base, and readers take a wrapper's offset of 0 for one of absolute offsets.
     """
     if form.magic and (base < 0 or (base and not last)):
-        raise EncodeError(f"compressed batches of magic 1 cannot represent offsets from {base} to {last}", path="records")
+        raise EncodeError(f"compressed batches of magic 1 cannot represent offsets from {base} to {last}",
+                          path="records")
     cdef bytes payload = _compress(form, entries, level)
     cdef Output out = Output()
     out.reserve(kw_smallest_batch(form.magic) + len(payload), 1, 0)
