@@ -246,8 +246,13 @@ cdef dict _BYTES = {b"n": (KW_LAYOUT_NULL, 0), b"z": (KW_LAYOUT_32, 3), b"u": (K
 cdef dict _UNITS = {b"s": (1000, 1), b"m": (1, 1), b"u": (1, 1000), b"n": (1, 1_000_000)}
 
 
+cdef bytes _format(const ArrowSchema *schema):
+    """The format string of a type; NULL is one that no type has."""
+    return b"" if schema.format == NULL else schema.format
+
+
 cdef object _refuse(str name, const ArrowSchema *schema, str wanted):
-    cdef str arrow_type = schema.format.decode("utf-8", "replace")
+    cdef str arrow_type = _format(schema).decode("utf-8", "replace")
     if schema.dictionary != NULL:
         arrow_type = "dictionary (decode it first)"
     return EncodeError(f"expected {wanted}, got Arrow type {brief(arrow_type)}", path=name)
@@ -276,7 +281,7 @@ cdef const uint8_t *_valid(const ArrowArray *array) noexcept:
 cdef int _bytes(str name, const ArrowSchema *schema, const ArrowArray *array, int64_t first, int64_t rows,
                 kw_arrow_bytes *out) except -1:
     """Set up a column of keys or values: the rows of its array from first on."""
-    cdef bytes format = schema.format
+    cdef bytes format = _format(schema)
     memset(out, 0, sizeof(kw_arrow_bytes))
     if schema.dictionary == NULL and format.startswith(b"w:") and format[2:].isdigit() and len(format) < 12:
         layout, buffers = KW_LAYOUT_FIXED, 2
@@ -307,7 +312,7 @@ cdef int _bytes(str name, const ArrowSchema *schema, const ArrowArray *array, in
 cdef int _numbers(str name, const ArrowSchema *schema, const ArrowArray *array, int64_t first, int64_t rows,
                   bint is_time, kw_arrow_numbers *out) except -1:
     """Set up a column of 64-bit integers or timestamps."""
-    cdef bytes format = schema.format
+    cdef bytes format = _format(schema)
     multiply, divide = 1, 1
     if schema.dictionary == NULL and is_time and format == b"n":
         return 0
@@ -326,7 +331,7 @@ cdef int _numbers(str name, const ArrowSchema *schema, const ArrowArray *array, 
 cdef int _headers(const ArrowSchema *schema, const ArrowArray *array, int64_t first, int64_t rows,
                   kw_arrow_headers *out) except -1:
     """Set up a column of lists of (key, value) structs, or of maps."""
-    cdef bytes format = schema.format
+    cdef bytes format = _format(schema)
     cdef const ArrowSchema *pair
     cdef const ArrowArray *pairs
     cdef int64_t i, key = -1, value = -1
@@ -336,7 +341,7 @@ cdef int _headers(const ArrowSchema *schema, const ArrowArray *array, int64_t fi
     if schema.dictionary != NULL or format not in (b"+l", b"+L", b"+m") or schema.n_children != 1:
         raise _refuse("headers", schema, wanted)
     pair = schema.children[0]
-    if strcmp(pair.format, "+s") != 0 or pair.dictionary != NULL:
+    if _format(pair) != b"+s" or pair.dictionary != NULL:
         raise _refuse("headers", pair, wanted)
     for i in range(pair.n_children):
         if format == b"+m":
@@ -421,7 +426,7 @@ cdef class ArrowRows:
         else:
             raise TypeError("columns must have __arrow_c_stream__ or __arrow_c_array__ (a table of pyarrow, polars, "
                             f"pandas or kwire.columns), not be of type {type(columns).__name__}")
-        if self.schema.format == NULL or strcmp(self.schema.format, "+s") != 0:
+        if _format(&self.schema) != b"+s":
             raise _refuse("columns", &self.schema, "a table or a struct")
 
     def __dealloc__(self):
@@ -747,8 +752,14 @@ cdef uint8_t *_entry(uint8_t *p, int magic, int64_t offset, int64_t stamp, int a
     return p
 
 
-cdef bytes _wrapped(bytes entries, const Form *form, level, int64_t last, int64_t stamp):
-    """Entries of magic 0 or 1, compressed in a wrapper with the offset of the last one."""
+cdef bytes _wrapped(bytes entries, const Form *form, level, int64_t base, int64_t last, int64_t stamp):
+    """Entries of magic 0 or 1, compressed in a wrapper with the offset of the last one.
+
+    In magic 1 their offsets are relative to base, and readers take a wrapper's offset of 0 for one of absolute offsets.
+    """
+    if form.magic and (base < 0 or (base and not last)):
+        raise EncodeError(f"compressed batches of magic 1 cannot represent offsets from {base} to {last}",
+                          path="records")
     cdef bytes payload = _compress(form, entries, level)
     cdef Output out = Output()
     out.reserve(kw_smallest_batch(form.magic) + len(payload), 1, 0)
@@ -795,7 +806,7 @@ cdef bytes _build_legacy(list records, const Form *form, level, base_offset, max
     if not form.codec:
         return out.finish()
     last = row.offset if last_offset is None else bounded(last_offset, "last_offset", INT64_MIN, INT64_MAX)
-    return _wrapped(out.finish(), form, level, last, rows.max_stamp if max_timestamp is None else newest)
+    return _wrapped(out.finish(), form, level, base, last, rows.max_stamp if max_timestamp is None else newest)
 
 
 @cython.binding(True)
@@ -885,8 +896,8 @@ cdef class Batches:
         else:
             batch = self.out.finish()
             if self.form.codec:
-                batch = _wrapped(batch, &self.form, self.level, <int64_t> (<uint64_t> self.fill.next - 1),
-                                 self.fill.max_stamp)
+                batch = _wrapped(batch, &self.form, self.level, self.fill.base,
+                                 <int64_t> (<uint64_t> self.fill.next - 1), self.fill.max_stamp)
         self.made.append((batch, self.first, self.fill.count))
         self.written += len(batch)
         if self.written > 1 << 20:

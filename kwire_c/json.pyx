@@ -1,5 +1,6 @@
 """Messages to and from the values that JSON holds, as Kafka's *JsonConverter classes write and read them."""
 
+import re
 from base64 import b64decode, b64encode, urlsafe_b64decode, urlsafe_b64encode
 
 from kwire_c.errors import EncodeError
@@ -20,6 +21,10 @@ from kwire_c.message_class cimport (
 from kwire_c.plan cimport Message, find, of_instance
 
 UNKNOWN = "_unknownTags"
+
+_UUID = re.compile("[A-Za-z0-9_-]{22}(?:==)?")
+_DOUBLE = re.compile(r"[+-]?(?:NaN|Infinity|(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)")
+_TAG = re.compile("0|[1-9][0-9]{0,9}")
 
 
 class Refusal(Exception):
@@ -187,11 +192,17 @@ def strict_base64(text):
 
 
 def uuid_bytes(text):
-    """The 16 bytes of a uuid as Kafka writes it."""
-    data = urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    if len(data) != 16:
+    """The 16 bytes of a uuid as Kafka writes it, in 22 characters of base64, with or without padding."""
+    if not _UUID.fullmatch(text):  # the decoder ignores characters that are not of base64
         raise ValueError("expected a uuid of 16 bytes")
-    return data
+    return urlsafe_b64decode(text[:22] + "==")
+
+
+def double(text):
+    """The double in a text, as java.lang.Double.parseDouble reads it."""
+    if not _DOUBLE.fullmatch(text):
+        raise ValueError("expected a number")
+    return float(text)
 
 
 cdef int whole(object value) except -1:
@@ -213,9 +224,11 @@ cdef int from_value(const kw_op *op, PyObject *self, object value) except -1:
         return 0
     if op.code < KW_STRING:
         if op.code == KW_FLOAT64 and isinstance(value, str):
-            value = decoded(value, float, "number")
+            value = decoded(value, double, "number")
         elif op.code == KW_INT8 and type(value) is int and 128 <= value <= 256:
             value -= 256  # as in Kafka: int8 may be written unsigned
+        elif op.code == KW_FLOAT64 and isinstance(value, bool):
+            raise Refusal("expected a number, got bool")
         elif op.code != KW_BOOL and op.code != KW_FLOAT64:
             whole(value)
         return place_number(op.field, op.code, value, KW_PLACE(self, op.at))
@@ -283,7 +296,7 @@ cdef dict unknown_tags(object tags):
         raise Refusal(f"expected an object, got {type(tags).__name__}", f".{UNKNOWN}")
     unknown = {}
     for tag, data in tags.items():
-        if not (isinstance(tag, str) and tag.isascii() and tag.isdigit() and len(tag) <= 10 and int(tag) <= 0x7fffffff):
+        if not (isinstance(tag, str) and _TAG.fullmatch(tag) and int(tag) <= 0x7fffffff):  # "05" is no other 5
             raise Refusal(f"invalid tag number {brief(tag)}", f".{UNKNOWN}")
         try:
             unknown[int(tag)] = decoded(data, strict_base64, "base64")

@@ -454,7 +454,14 @@ cdef bytes _bytes_of(object data, str what, Py_ssize_t header=-1):
 
 
 cdef bint is_iterable(object value) except -1:
-    return hasattr(value, "__iter__") or hasattr(value, "__getitem__")
+    """Whether it can hold rows or pairs; a memoryview holds numbers, and of several dimensions it cannot be read."""
+    if isinstance(value, memoryview):
+        return False
+    try:
+        iter(value)
+    except TypeError:
+        return False
+    return True
 
 
 cdef list header_list(object headers, str place):

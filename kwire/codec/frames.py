@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from kwire import messages, schema
-from kwire.codec.arguments import byte_view, check_int, schema_of
+from kwire.codec.arguments import byte_view, check_int, check_type, schema_of
 from kwire.defaults import MAX_FRAME_BYTES
 from kwire.errors import DecodeError, EncodeError, KwireError, LimitError, UnsupportedVersionError
 from kwire.schema import api_keys, files
@@ -74,7 +74,8 @@ class Request:
 
     def to_bytes(self) -> bytes:
         """The frame, byte for byte as it was read."""
-        return encode_after(encode(self.header, self.header_version), self.message, self.version) + self.trailing
+        check_type(self.header, messages.RequestHeader, "header", "a RequestHeader")
+        return _frame_of(self)
 
 
 @dataclass(slots=True)
@@ -103,7 +104,13 @@ class Response:
 
     def to_bytes(self) -> bytes:
         """The frame, byte for byte as it was read."""
-        return encode_after(encode(self.header, self.header_version), self.message, self.version) + self.trailing
+        check_type(self.header, messages.ResponseHeader, "header", "a ResponseHeader")
+        return _frame_of(self)
+
+
+def _frame_of(one: Request | Response) -> bytes:
+    frame = encode_after(encode(one.header, one.header_version), one.message, one.version)
+    return frame + bytes(byte_view(one.trailing, "trailing"))
 
 
 @lru_cache(None)
@@ -308,6 +315,9 @@ def encode_response(
 def _tags(header_tags: Mapping[int, bytes]) -> dict[int, bytes]:
     if not isinstance(header_tags, Mapping):
         raise TypeError(f"header_tags must be a dict of int to bytes, not {type(header_tags).__name__}")
+    for tag, data in header_tags.items():
+        check_int(tag, "header_tags: a tag")
+        byte_view(data, f"header_tags: tag {brief(tag)}")
     return dict(header_tags)
 
 

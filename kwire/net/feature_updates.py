@@ -61,6 +61,7 @@ class FeatureUpdate:
 
     def level_of(self, feature: str) -> int:
         """The level as a number. Raises UnsupportedVersionError for a name that the feature does not have."""
+        check_type(feature, str, "feature", "the name of a feature")
         if isinstance(self.level, int):
             return self.level
         if feature == METADATA_VERSION:

@@ -18,7 +18,7 @@ static inline kw_fill_status find(const kw_arrow_bytes *column, int64_t at, cons
         *data = (const uint8_t *)column->spans + 16 * at + 4;
         if (view[0] <= 12) return KW_FILL_OK;
         if (view[2] < 0 || view[2] >= column->n_buffers || view[3] < 0 || column->sizes == NULL ||
-            (int64_t)view[3] + view[0] > column->sizes[view[2]])
+            (int64_t)view[3] + view[0] > column->sizes[view[2]] || column->buffers[view[2]] == NULL)
             return KW_FILL_BAD_SPAN;
         *data = column->buffers[view[2]] + view[3];
         return KW_FILL_OK;
@@ -35,6 +35,7 @@ static inline kw_fill_status find(const kw_arrow_bytes *column, int64_t at, cons
     }
     if (from < 0 || to < from) return KW_FILL_BAD_SPAN;
     if (to - from > INT32_MAX) return KW_FILL_LONG;
+    if (to > from && column->data == NULL) return KW_FILL_BAD_SPAN;
     *data = column->data + from;
     *size = (int32_t)(to - from);
     return KW_FILL_OK;

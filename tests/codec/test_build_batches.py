@@ -344,6 +344,24 @@ def test_arrays_whose_offsets_lie():
         kwire.build_batches(pa.table({"value": [b"a", b"b", b"c"], "headers": lying}))
 
 
+@pytest.mark.parametrize("layout", [pa.binary(), pa.large_string(), pa.binary_view()])
+def test_bytes_without_a_buffer(layout):
+    """The array says that its values have bytes, and gives none."""
+    value = "x" * 20 if layout == pa.large_string() else b"x" * 20
+    lying = Capsules(pa.array([{"value": value}], pa.struct([("value", layout)])))
+    lying.clear_buffer(0, 2)
+    with pytest.raises(kwire.EncodeError, match="offsets"):
+        kwire.build_batches(lying)
+
+
+@pytest.mark.parametrize("of_child", [False, True])
+def test_a_type_without_a_format(of_child):
+    lying = Capsules(pa.array([{"value": b"x"}]))
+    lying.clear_format(of_child)
+    with pytest.raises(kwire.EncodeError, match="got Arrow type"):
+        kwire.build_batches(lying)
+
+
 def test_headers_that_another_thread_changes():
     """The lengths are written to while they are read: wrong batches or an EncodeError, never bytes past the end."""
     spans = (ctypes.c_int32 * 2001)(*range(0, 20010, 10))
@@ -375,6 +393,22 @@ def test_headers_that_another_thread_changes():
         writer.join()
 
 
+@pytest.mark.parametrize(("offsets", "codec"), [([-3, -2], "gzip"), ([-1, 0], "lz4"), ([-5, 4], "snappy")])
+def test_negative_offsets_in_a_wrapper(offsets, codec):
+    """Readers of magic 1 would take them for others, or refuse the batch."""
+    source = pa.table({"value": [b"a", b"b"], "offset": offsets})
+    records = [kwire.Record(offset=offset, value=b"a") for offset in offsets]
+    with pytest.raises(kwire.EncodeError, match=f"cannot represent offsets from {offsets[0]} to {offsets[1]}"):
+        kwire.build_batches(source, magic=1, codec=codec)
+    with pytest.raises(kwire.EncodeError, match="cannot represent offsets"):
+        kwire.build_batch(records, magic=1, codec=codec, base_offset=offsets[0])
+    with pytest.raises(kwire.EncodeError, match="cannot represent offsets"):
+        kwire.build_batch([kwire.Record(offset=0, value=b"a")], magic=1, codec=codec, base_offset=9)
+    for form in ({"magic": 0, "codec": codec}, {"magic": 1}, {"magic": 2, "codec": codec}):
+        batches = b"".join(batch for batch, _, _ in kwire.build_batches(source, **form))
+        assert kwire.columns(batches)["offset"].to_numpy().tolist() == offsets
+
+
 def test_two_threads():
     rows = some_rows(2000)
     source, wanted = table(rows), kwire.build_batches(table(rows), batch_bytes=1 << 20)
@@ -401,15 +435,35 @@ class Capsules:
     def __arrow_c_array__(self, requested: Any = None) -> Any:
         return self.capsules
 
-    def change(self, at: int, value: int, child: int | None = None) -> None:
-        """Write a 64-bit number into ArrowArray, or into that of a child."""
+    def pointer(self, number: int, name: bytes) -> int:
+        """The address of one of the structs."""
         pointer = ctypes.pythonapi.PyCapsule_GetPointer
         pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-        struct = pointer(self.capsules[1], b"arrow_array")
+        return pointer(self.capsules[number], name)
+
+    def clear_format(self, of_child: bool) -> None:
+        """Make the format of ArrowSchema, or of that of its first child, NULL."""
+        struct = self.pointer(0, b"arrow_schema")
+        if of_child:
+            struct = ctypes.c_void_p.from_address(ctypes.c_void_p.from_address(struct + 40).value).value
+        ctypes.c_void_p.from_address(struct).value = None
+
+    def array(self, child: int | None) -> int:
+        """The address of ArrowArray, or of that of a child."""
+        struct = self.pointer(1, b"arrow_array")
         if child is not None:
             children = ctypes.c_void_p.from_address(struct + 48).value
             struct = ctypes.c_void_p.from_address(children + 8 * child).value
-        ctypes.c_int64.from_address(struct + at).value = value
+        return struct
+
+    def clear_buffer(self, child: int, number: int) -> None:
+        """Make the pointer to a buffer of a child NULL."""
+        buffers = ctypes.c_void_p.from_address(self.array(child) + 40).value
+        ctypes.c_void_p.from_address(buffers + 8 * number).value = None
+
+    def change(self, at: int, value: int, child: int | None = None) -> None:
+        """Write a 64-bit number into ArrowArray, or into that of a child."""
+        ctypes.c_int64.from_address(self.array(child) + at).value = value
 
 
 LENGTH, OFFSET, RELEASE = 0, 16, 64  # of ArrowArray

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.hostile import clients, dialogues, forks, interrupts, plants, races, sanitized
+import kwire
+from tests.hostile import arrow_tables, clients, dialogues, forks, interrupts, plants, races, sanitized
 
 SHORT = sorted(set(interrupts.CASES) - {"pages"})  # a site takes seconds
 
@@ -79,6 +80,24 @@ def test_a_fault_is_found_in_dialogues(
     monkeypatch.setattr(place, fault)
     with pytest.raises((AssertionError, ArithmeticError)):
         dialogues.rounds(0, 1, [name], 60)
+
+
+def test_tables_that_lie() -> None:
+    assert "nothing found" in harness("arrow_tables", "--seed", "3", "--count", "3000")
+
+
+@pytest.mark.soak
+def test_many_tables_that_lie() -> None:
+    assert "nothing found" in harness("arrow_tables", "--seed", "4", "--count", "300000")
+
+
+@pytest.mark.quick
+def test_a_fault_is_found_by_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    build = kwire.build_batches
+    monkeypatch.setattr(kwire, "build_batches", lambda table, **form: build(table, **form)[1:])
+    with pytest.raises(AssertionError, match="are not"):
+        for seed in range(40):
+            arrow_tables.tried(seed)
 
 
 def test_interrupted_calls() -> None:

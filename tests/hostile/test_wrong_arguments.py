@@ -1,4 +1,4 @@
-"""Wrong values for the parameters of storage and Spark: a share of them, and a fault that is found."""
+"""Wrong values for the parameters of the public functions: a share of them, and a fault that is found."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def test_a_share_of_all_values(tmp_path: Path) -> None:
-    count, errors = wrong_arguments.tried(tmp_path, 6, seed=5)
-    assert count > 4000 and errors > count / 3
+@pytest.mark.parametrize("room", wrong_arguments.ROOMS)
+def test_a_share_of_all_values(room: str, tmp_path: Path) -> None:
+    count, errors = wrong_arguments.tried(tmp_path, room, 6, seed=5)
+    assert count > 2000 and errors > count / 3
 
 
 @pytest.mark.soak
-def test_all_values(tmp_path: Path) -> None:
-    assert wrong_arguments.tried(tmp_path, 1, seed=0)[0] > 25_000
+@pytest.mark.parametrize("room", wrong_arguments.ROOMS)
+def test_all_values(room: str, tmp_path: Path) -> None:
+    assert wrong_arguments.tried(tmp_path, room, 1, seed=0)[0] > 15_000
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Every parameter of the public functions of storage and Spark with wrong values: a value, or an error that says so.
+"""Every parameter of the public functions with wrong values: a value, or an error that says so.
 
 python -m tests.hostile.wrong_arguments: all values; the tests call a share. A call may give a value, a KwireError, an
 OSError, a ValueError, or a TypeError that names the parameter; anything else is a find, and so is a call that takes
@@ -17,7 +17,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stdout
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,9 +30,11 @@ from kwire.spark import options
 from kwire.storage import LogDirectory, LogSegment, Partition, discover
 from kwire.storage.reading.bounds import NO_BOUNDS
 from kwire.storage.tables.record_tables import write_dataset, write_table
+from tests.hostile import core_calls
 from tests.storage.making import aborted_index, batch, in_transaction, marker, producer_snapshot, write_segment
 from tests.storage.metadata.records import Cluster, write_log
 
+ROOMS = ("storage", "core")
 SECONDS = 10  # that a call may take
 _MOST_ITEMS = 300_000  # of an iterator: one that has no end
 
@@ -61,7 +63,14 @@ VALUES: tuple[Any, ...] = (
 
 
 _WRITES = ("ClusterImage.write_snapshot", "SegmentWriter", "salvage_log")
+_WALKS = ("captures", "read_capture", "audit")  # folders, all that is in them
 _OUTSIDE = ("/", "..", "/tmp", "/dev/zero", "/dev/null/x")  # of the folder
+# what errors call a parameter that holds several, or whose name says what it is for
+_CALLED = {
+    "records": "record", "headers": "header", "payloads": "payload", "old": "release",
+    "new": "release", "other": "release", "text": "release", "to": "release", "assume_release": "release",
+    "start": "version", "end": "version", "wanted": "feature",
+}  # fmt: skip
 
 
 class Find(AssertionError):
@@ -83,7 +92,7 @@ def defaults(function: Any, **valid: Any) -> dict[str, Any]:
 
 
 def calls(folder: Path) -> dict[str, Call]:
-    """The calls by name; what they read is in the folder."""
+    """The calls of storage and Spark by name; what they read is in the folder."""
     place = folder / "logs" / "t-0"
     path = write_segment(place, 0, [batch(0), in_transaction(3, 7), marker(6, 7, False), batch(7)])
     write_segment(place, 10, [batch(10), batch(13)])
@@ -210,9 +219,10 @@ def judged(call: Call, name: str, parameter: str, value: object) -> str:
         raise
     except (KwireError, OSError, ValueError) as error:
         text = str(error)
-    except (TypeError, OverflowError) as error:
+    except (TypeError, OverflowError, KeyError) as error:
         text = str(error)
-        if parameter not in text and "path must be" not in text and not isinstance(value, _Path):
+        is_named = parameter in text or _CALLED.get(parameter, parameter) in text or "path must be" in text
+        if not is_named and not isinstance(value, _Path | numpy.ndarray):  # these two raise errors of their own
             raise Find(f"{where}: the error does not name the parameter: {text[:200]}") from error
     except Exception as error:
         raise Find(f"{where}: {type(error).__name__}: {error}") from error
@@ -233,21 +243,22 @@ def consumed(made: Any, where: str) -> None:
                 raise Find(f"{where}: an iterator without an end")
 
 
-def cases(folder: Path) -> Iterator[tuple[str, Call, str]]:
-    """(name, call, parameter) of all; a valid call is tried first."""
+def cases(folder: Path, room: str) -> Iterator[tuple[str, Call, str]]:
+    """(name, call, parameter) of "storage" (and Spark) or "core" (kwire, schema, net and capture)."""
     (folder / "out").mkdir()
-    for name, call in calls(folder).items():
-        for parameter in call.valid:
-            yield name, call, parameter
+    with nullcontext(calls(folder)) if room == "storage" else core_calls.calls(folder) as found:
+        for name, (function, valid) in found.items():
+            for parameter in valid:
+                yield name, Call(function, valid), parameter
 
 
-def tried(folder: Path, share: int, seed: int) -> tuple[int, int]:
+def tried(folder: Path, room: str, share: int, seed: int) -> tuple[int, int]:
     """(calls, those that raised) with 1 of `share` values each. Raises Find."""
     dice, count, errors, finds = random.Random(seed), 0, 0, []
     os.chdir(folder)  # where the functions write that take a name
-    for name, call, parameter in cases(folder):
+    for name, call, parameter in cases(folder, room):
         for value in dice.sample(VALUES, len(VALUES) // share):
-            if name in _WRITES and isinstance(value, str | Path) and str(value) in _OUTSIDE:
+            if name in _WRITES + _WALKS and isinstance(value, str | Path) and str(value) in _OUTSIDE:
                 continue
             count += 1
             try:
@@ -262,9 +273,10 @@ def tried(folder: Path, share: int, seed: int) -> tuple[int, int]:
 
 def main() -> int:
     """All values for all parameters."""
-    with tempfile.TemporaryDirectory() as folder, redirect_stdout(io.StringIO()):
-        count, errors = tried(Path(folder), 1, 0)
-    print(f"{count} calls, {errors} errors, each of a kind that it may be")
+    for room in ROOMS:
+        with tempfile.TemporaryDirectory() as folder, redirect_stdout(io.StringIO()):
+            count, errors = tried(Path(folder), room, 1, 0)
+        print(f"{room}: {count} calls, {errors} errors, each of a kind that it may be")
     return 0
 
 
