@@ -148,6 +148,11 @@ class Shrinking:
         self._cut()
         return self.inner.read(start, end)
 
+    def after_hole(self, position: int) -> int:
+        """The end of the hole, after the file was truncated."""
+        self._cut()
+        return self.inner.after_hole(position)
+
     def held(self) -> filesystem.File:
         """The file itself."""
         return self

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 E = TypeVar("E", bound=Exception)
+_SEEK_DATA: int | None = getattr(os, "SEEK_DATA", None)  # not on Windows
 _PIECE = 1 << 20  # bytes of a pipe that are read at a time
 MOST_UNPACKED = 16 << 30  # bytes of a pipe, or of a decompressed .gz
 _LOCAL = re.compile(r"(?:file|local)://(?:localhost(?=/))?|file:(?=/)")
@@ -57,6 +58,12 @@ class File(Protocol):
     def read(self, start: int, end: int) -> bytes:
         """Bytes [start, end), fewer at the file's end; for small reads."""
 
+    def after_hole(self, position: int) -> int:
+        """The end of the hole that a byte is in, the byte itself if it is in none; holes read as zeros.
+
+        Where the file system does not tell, no byte is in a hole.
+        """
+
     def held(self) -> File:
         """The file as it is now, held open for one pass: the same file even if it is replaced or deleted meanwhile."""
 
@@ -78,6 +85,10 @@ class LocalFile:
     def read(self, start: int, end: int) -> bytes:
         """Bytes [start, end), fewer at the file's end."""
         return self.held().read(start, end)
+
+    def after_hole(self, position: int) -> int:
+        """The end of the hole that a byte is in, the byte itself if it is in none."""
+        return self.held().after_hole(position)
 
     def held(self) -> File:
         """The file, open until the returned object is freed."""
@@ -117,6 +128,15 @@ class _OpenFile:
             error.filename = self.path
             raise
 
+    def after_hole(self, position: int) -> int:
+        """The end of the hole that a byte is in, the byte itself if it is in none."""
+        if _SEEK_DATA is None:
+            return position
+        try:
+            return os.lseek(self._file.fileno(), position, _SEEK_DATA)
+        except OSError as error:  # ENXIO: no data follows; else the file system has no such call
+            return max(position, self.size()) if error.errno == errno.ENXIO else position
+
     def held(self) -> File:
         """The file itself."""
         return self
@@ -155,6 +175,10 @@ class SpooledFile:
     def read(self, start: int, end: int) -> bytes:
         """Bytes [start, end), fewer at the end."""
         return self.held().read(start, end)
+
+    def after_hole(self, position: int) -> int:
+        """The end of the hole that a byte is in, the byte itself if it is in none."""
+        return self.held().after_hole(position)
 
     def held(self) -> File:
         """The temporary file.
@@ -269,6 +293,10 @@ class RemoteFile:
         if len(data) == self.size():  # of a web server that does not read ranges
             return data[start:end]
         raise OSError(f"{shown(self.path)}: the object store gave {len(data)} bytes for a range of {end - start}")
+
+    def after_hole(self, position: int) -> int:
+        """The byte itself: no store tells of holes."""
+        return position
 
     def held(self) -> File:
         """The file itself: an object of a store is replaced, never changed."""
