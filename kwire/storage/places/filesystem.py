@@ -68,6 +68,18 @@ class File(Protocol):
         """The file as it is now, held open for one pass: the same file even if it is replaced or deleted meanwhile."""
 
 
+def _opened(path: str) -> IO[bytes]:
+    """A file, open. Raises OSError for a pipe or device that has come in its place, rather than wait for it."""
+    def nonblocking(name: str, flags: int) -> int:
+        return os.open(name, flags | os.O_NONBLOCK)
+
+    file = open(path, "rb", buffering=0, opener=nonblocking)  # noqa: SIM115 (the caller closes it)
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "is no file any more, but a pipe or a device", path)
+    return file
+
+
 class LocalFile:
     """A local file, opened for each read."""
 
@@ -92,7 +104,7 @@ class LocalFile:
 
     def held(self) -> File:
         """The file, open until the returned object is freed."""
-        return _OpenFile(self.path, open(self.path, "rb", buffering=0))
+        return _OpenFile(self.path, _opened(self.path))
 
 
 class _OpenFile:
@@ -194,7 +206,7 @@ class SpooledFile:
                 raise ValueError(f"{self.path}: another thread is reading it, or it was partly read")
             file = tempfile.TemporaryFile(prefix="kwire-")  # noqa: SIM115 (closed with its last holder)
             try:
-                stream = open(self.path, "rb")  # noqa: SIM115 (closed below)
+                stream = open(self.path, "rb") if self.once else _opened(self.path)  # noqa: SIM115 (closed below)
             except OSError:
                 self._turns = [True]
                 raise
