@@ -453,12 +453,13 @@ def _leave_dates(store: Any) -> None:
 def open_file(path: str | os.PathLike[str], options: dict[str, Any] | None = None, size: int = -1) -> File:
     """The File of a path or URL; nothing is opened yet. options: keywords for the fsspec file system.
 
-    size: bytes, as a listing gave them (-1: not known), so that a store is not asked for them.
+    size: bytes, as a listing gave them (-1: not known), so that a store is not asked for them. It was a file then: a
+    pipe that has come in its place is an error of the first read.
     """
     text = plain(path)
     if is_url(text):
         return RemoteFile(text, options, size)
-    once = _is_stream(text)
+    once = size < 0 and _is_stream(text)
     return SpooledFile(text, once) if once or text.endswith(".gz") else LocalFile(text)
 
 
