@@ -20,7 +20,7 @@ MOST_SHOWN = 500  # characters of an invalid value
 BROKER, CONTROLLER = "broker", "controller"
 _LISTENER = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
 _HOST_PORT = re.compile(r".*?\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)")
-_SETTING = re.compile(r"(?<![\w.-])([\w-]*+\.[\w.-]*+)(?:[ \t]*+[=:]|[ \t])")  # what may be one's name, in a value
+_SETTING = re.compile(r"(?<![\w.-])([\w-]*+\.[\w.-]*+)(?:\s*+[=:]|\s)")  # what may be one's name, in a value
 _BETWEEN = " \t\n\x0b\f\r"  # what may be around a comma
 MOST_HOST = 4096  # characters of an entry with a host and a port
 _FLOAT = re.compile(r"[+-]?(NaN|Infinity|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[fFdD]?)")
