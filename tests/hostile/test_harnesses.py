@@ -49,6 +49,10 @@ def test_a_lossy_downgrade_on_a_disk_that_fails() -> None:
     assert "whole at one level" in harness("fleet_levels", "--share", "120")
 
 
+def test_a_log_directory_that_changes() -> None:
+    assert "changes of folders: nothing found" in harness("changing_folders", "--seconds", "0", "--least", "25")
+
+
 def test_a_fleets_folder_that_is_damaged() -> None:
     assert "damaged folders: nothing found" in harness("fleet_folders", "--seconds", "0", "--least", "8")
 
@@ -140,7 +144,8 @@ def test_a_planted_fault_is_found(plant: plants.Plant) -> None:
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("name", ["races", "interrupts", "forks", "dialogues", "clients", "fleet_folders"])
+@pytest.mark.parametrize(
+    "name", ["races", "interrupts", "forks", "dialogues", "clients", "fleet_folders", "changing_folders"])
 def test_for_ten_minutes(name: str) -> None:
     harness(name, "--seconds", "600", "--seed", "7", timeout=3000)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from typing import Any
 import pytest
 
 import kwire
-from kwire.storage import LogSegment, resync
+from kwire.storage import LogSegment, discover, resync
 from kwire.storage.batches.batch_header import examine
 from kwire.storage.batches.scanner import Scanner
 from kwire.storage.places import filesystem
@@ -148,6 +150,11 @@ class Shrinking:
         self._cut()
         return self.inner.read(start, end)
 
+    def after_hole(self, position: int) -> int:
+        """The end of the hole, after the file was truncated."""
+        self._cut()
+        return self.inner.after_hole(position)
+
     def held(self) -> filesystem.File:
         """The file itself."""
         return self
@@ -186,3 +193,22 @@ def test_any_read_may_be_the_first_short_one(
             assert number > (2 if work is examined else 3)
             return
     raise AssertionError("it does not stop reading")
+
+
+@pytest.mark.parametrize("name", [f"{0:020}.log", f"{0:020}.log.gz"])
+def test_a_pipe_that_comes_in_the_place_of_a_file_is_not_waited_for(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(batch(0) if name.endswith(".log") else gzip.compress(batch(0)))
+    found, segment = discover(tmp_path)[0], LogSegment(path)
+    path.unlink()
+    os.mkfifo(path)
+    writer = os.open(path, os.O_RDWR)  # so that a failing test ends
+    ended = threading.Timer(5, os.close, [writer])
+    ended.start()
+    with pytest.raises(OSError, match="is no file any more"):
+        list(segment.batches())
+    if name.endswith(".log"):
+        with pytest.raises(OSError, match="is no file any more"):
+            list(LogSegment(found.path, size=found.size, beside=found.beside).batches())
+    ended.cancel()
+    os.close(writer)

@@ -408,6 +408,9 @@ class Fickle(LocalFile):
     def read(self, start: int, end: int) -> bytes:
         return self.view(start, min(end, self.size())).tobytes()
 
+    def after_hole(self, position: int) -> int:
+        return position
+
 
 def test_content_that_changes_between_two_reads(tmp_path: Path) -> None:
     """A batch that was found is none when it is read again: an error of kwire's, or what is there."""

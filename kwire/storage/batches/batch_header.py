@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from bisect import bisect_left
 from collections.abc import Callable
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
@@ -116,7 +117,7 @@ def parse_header(data: memoryview, at: int, position: int) -> BatchHeader:
 
 
 def end_of_zeros(file: File, position: int, size: int) -> int:
-    """The byte where the zeros from position on end; size if they go to the end."""
+    """The byte where the zeros from position on end; size if they go to the end. Holes are not read."""
     room = _ZEROS_READ[0]
     while position < size:
         piece = file.read(position, min(size, position + room))
@@ -124,7 +125,7 @@ def end_of_zeros(file: File, position: int, size: int) -> int:
             return position + len(piece) - len(piece.lstrip(b"\0"))
         if not piece:  # truncated meanwhile, as a broker does when it closes a preallocated file
             return size
-        position += len(piece)
+        position = file.after_hole(position + len(piece))
         room = min(2 * room, _ZEROS_READ[1])
     return size
 
@@ -132,16 +133,22 @@ def end_of_zeros(file: File, position: int, size: int) -> int:
 def end_of_data(file: File) -> int:
     """The byte after the last one that is not zero, 0 if there is none: a preallocated segment ends in zeros.
 
-    The last batch may end in zeros too: it begins before that byte, and may end after it.
+    The last batch may end in zeros too: it begins before that byte, and may end after it. Holes are not read.
     """
+    file = file.held()
     end, room = file.size(), _ZEROS_READ[0]
     while end:
         start = max(0, end - room)
         piece = file.read(start, end)
         if piece != bytes(len(piece)):
             return start + len(piece.rstrip(b"\0"))
-        end, room = start, min(2 * room, _ZEROS_READ[1])
+        end, room = _before_hole(file, start), min(2 * room, _ZEROS_READ[1])
     return 0
+
+
+def _before_hole(file: File, end: int) -> int:
+    """The first byte of the hole that ends at byte `end`, or in which it is; the byte itself if there is none."""
+    return bisect_left(range(end), True, key=lambda position: file.after_hole(position) >= end)
 
 
 def examine(

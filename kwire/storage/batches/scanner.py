@@ -746,6 +746,8 @@ class _Resync:
         span, most = _SEARCH_BYTES
         while position < end:
             if view is None or len(view) < HEADER_UP_TO_MAGIC:
+                # of the zeros before data only the last may be the beginning of a header
+                position = max(position, file.after_hole(position) - HEADER_UP_TO_MAGIC)
                 view = file.view(position, min(size, position + span))
                 span = min(2 * span, most)
             at, stop = -1, min(len(view) - HEADER_UP_TO_MAGIC + 1, end - position)

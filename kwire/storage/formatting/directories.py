@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
 import secrets
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from kwire.output import sync_folder, write_new
+from kwire.storage.writing.locks import locked_folder, unlock_folder
 
 _LAST = "meta.properties"  # a directory is formatted once it has this file
 _PARTIAL = re.compile(r"\.([^/]+)\.[0-9a-f]{16}\.partial")
+_WAIT = 10  # seconds for another process that formats: it takes a fraction of one
 _MOST_NAME = 200  # bytes of a name that is part of a partial one as it is: a file system allows 255
 
 
@@ -23,7 +27,9 @@ class Staging:
 
     A directory that does not exist is made whole under another name and renamed. Into one that exists, the files are
     written under other names and renamed one after another, meta.properties last. Whatever ends the block before
-    commit() has returned, what was written is removed again. What a killed process left is removed by the next one.
+    commit() has returned, what was written is removed again, and what was replaced is put back. What a killed process
+    left is removed by the next one. Processes that use the same directories take turns: the first one formats them.
+    Entering raises OSError if another one does not end.
     """
 
     def __init__(self, directories: list[str]) -> None:
@@ -31,16 +37,26 @@ class Staging:
         self._moves: list[Callable[[], None]] = []
         self._left: dict[str, dict[str, list[str]]] = {}  # folder -> short name -> partial files
         self._final: dict[str, str] = {}  # partial path -> the one after commit()
+        self._replaced: list[str] = []  # partial names of files that were there
+        self._directories, self._locks = directories, ExitStack()
         above = {str(parent) for one in directories for parent in Path(os.path.abspath(one)).parents}
         self._outer = {one for one in directories if os.path.abspath(one) in above}
 
     def __enter__(self) -> Staging:
+        with ExitStack() as locks:
+            for folder in sorted({_existing(directory) for directory in self._directories}):
+                _lock(folder, locks)
+            self._locks = locks.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        for undo in reversed(self._undo):
-            with suppress(OSError):
-                undo()
+        with self._locks:
+            for undo in reversed(self._undo):
+                with suppress(OSError):
+                    undo()
+            for old in self._replaced:
+                with suppress(OSError):
+                    os.unlink(old)
 
     def add(self, directory: str, files: Mapping[str, bytes]) -> None:
         """Write a directory's files, names with at most one folder in front.
@@ -90,6 +106,8 @@ class Staging:
         self._moves.append(move)
 
     def _into(self, place: str, files: Mapping[str, bytes]) -> None:
+        if _LAST in files and os.path.lexists(last := os.path.join(place, _LAST)):  # another process was first
+            raise FileExistsError(17, "File exists", last)
         for name in sorted(files, key=lambda name: name == _LAST):
             path = os.path.join(place, name)
             folder = os.path.dirname(path)
@@ -100,10 +118,14 @@ class Staging:
             write_new(partial, files[name])
 
             def move(partial: str = partial, path: str = path, folder: str = folder) -> None:
-                new = not os.path.lexists(path)
-                os.replace(partial, path)
-                if new:
+                if os.path.isfile(path) or os.path.islink(path):
+                    old = self._partial(path)
+                    self._undo.append(lambda: os.rename(old, path))
+                    self._replaced.append(old)
+                    os.rename(path, old)
+                else:
                     self._undo.append(lambda: os.unlink(path))
+                os.replace(partial, path)
                 sync_folder(folder)
 
             self._moves.append(move)
@@ -145,6 +167,31 @@ class Staging:
             self._undo.append(lambda one=one: os.rmdir(one))  # type: ignore[misc]
             os.mkdir(one)
             sync_folder(os.path.dirname(one))
+
+
+def _existing(directory: str) -> str:
+    """The directory, or the nearest folder above it that exists, by its own name."""
+    folder = os.path.abspath(directory)
+    while not os.path.isdir(folder):
+        folder = os.path.dirname(folder)
+    return os.path.realpath(folder)
+
+
+def _lock(folder: str, locks: ExitStack) -> None:
+    """Lock a folder until the stack is closed. Raises OSError if another process does not let go of it."""
+    until = time.monotonic() + _WAIT
+    while True:
+        try:
+            descriptor = locked_folder(folder, "another process formats it")
+        except OSError as error:
+            if error.errno != errno.EBUSY:  # what may not be read may still be written to
+                return
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.02)
+        else:
+            locks.callback(unlock_folder, descriptor, os.getpid())
+            return
 
 
 def _short(name: str) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 from uuid import UUID
 
@@ -337,7 +338,7 @@ class Formatter:
     ) -> None:  # fmt: skip
         """Write all directories, in the order in which Kafka does, then give them their names."""
         staged: set[str] = set()
-        with Staging(list(metas)) as staging:
+        with self._staging(list(metas)) as staging:
             for directory in self._order(ensemble):
                 words = f"{self._description(directory)} " if self.rules.formatter else ""
                 line = f"Formatting {words}{directory} with metadata.version {version.name}."
@@ -356,6 +357,16 @@ class Formatter:
                 staging.commit()
             except OSError as error:
                 raise FormatterError(self._failure(error.filename2 or error.filename or "", error)) from None
+
+    @contextmanager
+    def _staging(self, directories: list[str]) -> Iterator[Staging]:
+        """A Staging of these directories. Raises FormatterError if another process formats them, and does not end."""
+        with ExitStack() as stack:
+            try:
+                staging = stack.enter_context(Staging(directories))
+            except OSError as error:
+                raise FormatterError(self._failure(error.filename or "", error)) from None
+            yield staging
 
     def _order(self, ensemble: MetaPropertiesEnsemble) -> list[str]:
         """The directories in the order in which Kafka's tool names them."""

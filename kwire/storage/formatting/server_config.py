@@ -14,11 +14,13 @@ from kwire.storage.formatting.java_semantics import java_int, java_trim
 from kwire.storage.formatting.levels import version_from_text
 from kwire.storage.formatting.properties import read_properties
 from kwire.storage.formatting.rules import rules_of
+from kwire_c.secrets import SECRET_SETTING
 
 MOST_SHOWN = 500  # characters of an invalid value
 BROKER, CONTROLLER = "broker", "controller"
 _LISTENER = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
 _HOST_PORT = re.compile(r".*?\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)")
+_SETTING = re.compile(r"(?<![\w.-])([\w-]*+\.[\w.-]*+)(?:\s*+[=:]|\s)")  # what may be one's name, in a value
 _BETWEEN = " \t\n\x0b\f\r"  # what may be around a comma
 MOST_HOST = 4096  # characters of an entry with a host and a port
 _FLOAT = re.compile(r"[+-]?(NaN|Infinity|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[fFdD]?)")
@@ -106,6 +108,7 @@ class ServerConfig:
                 given[one] = given[other]
         providers = "config.providers" in given
         for name, (kind, default, validator) in definitions(self.rules.release).items():
+            _check_holds_no_secret(name, given.get(name, ""))
             if providers and "${" in given.get(name, ""):
                 if name in _NEEDED:
                     raise ConfigError(f"{name}: expected a value, found one of config.providers (kwire asks none)")
@@ -431,6 +434,16 @@ def _typed(name: str, kind: str, text: str) -> Any:
     if kind == "LIST":
         return _split(value) if value else []
     return value
+
+
+def _check_holds_no_secret(name: str, value: str) -> None:
+    """Raise ConfigError if a value, which errors may show, has taken in a line with a secret."""
+    if SECRET_SETTING.search(name):
+        return
+    for setting in _SETTING.finditer(value):
+        if SECRET_SETTING.search(setting[1]):
+            reason = "its value holds another setting, with a secret: does the line before that one end in a backslash?"
+            raise ConfigError(f"{name}: {reason}")
 
 
 def _check(name: str, value: Any, validator: Mapping[str, Any]) -> None:

@@ -27,7 +27,7 @@ from kwire.storage.isolation.transactions import (
     transactional,
 )
 from kwire.storage.places.discovery import beside, offset_in_name, parsed_offset
-from kwire.storage.places.filesystem import is_url, open_file, open_folder
+from kwire.storage.places.filesystem import is_url, open_file, open_folder, open_unnamed
 from kwire.storage.side_files.checkpoints import small_file
 from kwire.storage.side_files.indexes import TransactionIndex
 
@@ -111,7 +111,7 @@ class PlannedSegment:
         if self.limit is None:
             return False
         try:
-            return open_file(self.path, self._options).size() != self.limit
+            return open_unnamed(self.path, self._options).size() != self.limit
         except FileNotFoundError:
             return True
 

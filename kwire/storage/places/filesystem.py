@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 E = TypeVar("E", bound=Exception)
+_SEEK_DATA: int | None = getattr(os, "SEEK_DATA", None)  # not on Windows
 _PIECE = 1 << 20  # bytes of a pipe that are read at a time
 MOST_UNPACKED = 16 << 30  # bytes of a pipe, or of a decompressed .gz
 _LOCAL = re.compile(r"(?:file|local)://(?:localhost(?=/))?|file:(?=/)")
@@ -57,8 +58,26 @@ class File(Protocol):
     def read(self, start: int, end: int) -> bytes:
         """Bytes [start, end), fewer at the file's end; for small reads."""
 
+    def after_hole(self, position: int) -> int:
+        """The end of the hole that a byte is in, the byte itself if it is in none; holes read as zeros.
+
+        Where the file system does not tell, no byte is in a hole.
+        """
+
     def held(self) -> File:
         """The file as it is now, held open for one pass: the same file even if it is replaced or deleted meanwhile."""
+
+
+def _opened(path: str) -> IO[bytes]:
+    """A file, open. Raises OSError for a pipe or device that has come in its place, rather than wait for it."""
+    def nonblocking(name: str, flags: int) -> int:
+        return os.open(name, flags | os.O_NONBLOCK)
+
+    file = open(path, "rb", buffering=0, opener=nonblocking)  # noqa: SIM115 (the caller closes it)
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "is no file any more, but a pipe or a device", path)
+    return file
 
 
 class LocalFile:
@@ -79,9 +98,13 @@ class LocalFile:
         """Bytes [start, end), fewer at the file's end."""
         return self.held().read(start, end)
 
+    def after_hole(self, position: int) -> int:
+        """The end of the hole that a byte is in, the byte itself if it is in none."""
+        return self.held().after_hole(position)
+
     def held(self) -> File:
         """The file, open until the returned object is freed."""
-        return _OpenFile(self.path, open(self.path, "rb", buffering=0))
+        return _OpenFile(self.path, _opened(self.path))
 
 
 class _OpenFile:
@@ -116,6 +139,15 @@ class _OpenFile:
         except OSError as error:  # it names no file: the read was by descriptor
             error.filename = self.path
             raise
+
+    def after_hole(self, position: int) -> int:
+        """The end of the hole that a byte is in, the byte itself if it is in none."""
+        if _SEEK_DATA is None:
+            return position
+        try:
+            return os.lseek(self._file.fileno(), position, _SEEK_DATA)
+        except OSError as error:  # ENXIO: no data follows; else the file system has no such call
+            return max(position, self.size()) if error.errno == errno.ENXIO else position
 
     def held(self) -> File:
         """The file itself."""
@@ -156,6 +188,10 @@ class SpooledFile:
         """Bytes [start, end), fewer at the end."""
         return self.held().read(start, end)
 
+    def after_hole(self, position: int) -> int:
+        """The end of the hole that a byte is in, the byte itself if it is in none."""
+        return self.held().after_hole(position)
+
     def held(self) -> File:
         """The temporary file.
 
@@ -170,7 +206,7 @@ class SpooledFile:
                 raise ValueError(f"{self.path}: another thread is reading it, or it was partly read")
             file = tempfile.TemporaryFile(prefix="kwire-")  # noqa: SIM115 (closed with its last holder)
             try:
-                stream = open(self.path, "rb")  # noqa: SIM115 (closed below)
+                stream = open(self.path, "rb") if self.once else _opened(self.path)  # noqa: SIM115 (closed below)
             except OSError:
                 self._turns = [True]
                 raise
@@ -269,6 +305,10 @@ class RemoteFile:
         if len(data) == self.size():  # of a web server that does not read ranges
             return data[start:end]
         raise OSError(f"{shown(self.path)}: the object store gave {len(data)} bytes for a range of {end - start}")
+
+    def after_hole(self, position: int) -> int:
+        """The byte itself: no store tells of holes."""
+        return position
 
     def held(self) -> File:
         """The file itself: an object of a store is replaced, never changed."""
@@ -413,12 +453,13 @@ def _leave_dates(store: Any) -> None:
 def open_file(path: str | os.PathLike[str], options: dict[str, Any] | None = None, size: int = -1) -> File:
     """The File of a path or URL; nothing is opened yet. options: keywords for the fsspec file system.
 
-    size: bytes, as a listing gave them (-1: not known), so that a store is not asked for them.
+    size: bytes, as a listing gave them (-1: not known), so that a store is not asked for them. It was a file then: a
+    pipe that has come in its place is an error of the first read.
     """
     text = plain(path)
     if is_url(text):
         return RemoteFile(text, options, size)
-    once = _is_stream(text)
+    once = size < 0 and _is_stream(text)
     return SpooledFile(text, once) if once or text.endswith(".gz") else LocalFile(text)
 
 

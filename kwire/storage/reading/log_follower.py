@@ -9,7 +9,7 @@ from zlib import crc32
 from kwire.storage.batches.batch_header import BatchHeader, examine
 from kwire.storage.batches.scanner import OBJECT_BYTES, WINDOW_BYTES, Scanner, Window, window_headers
 from kwire.storage.places.discovery import SegmentFile
-from kwire.storage.places.filesystem import open_file, shown
+from kwire.storage.places.filesystem import open_unnamed, shown
 from kwire.storage.reading.bounds import Bounds
 from kwire.storage.reading.segment import LogSegment
 from kwire_c.record_batch import RECORD_BATCH_OVERHEAD
@@ -387,7 +387,7 @@ class LogFollower:
         """May reading go on at the next segment, which begins at a later offset than the one that is due?"""
         due = at.offset
         segment = self._segment(number)
-        if open_file(segment.path, segment.options).size() != self._size(number):  # it has grown since it was listed
+        if open_unnamed(segment.path, segment.options).size() != self._size(number):  # it has grown since it was listed
             return False
         gap = (f"{self.name}: offsets {due}..{base - 1} are not there: {self._path(number)} ends at offset {due}, the "
                f"next segment begins at offset {base}")

@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -226,3 +227,71 @@ def test_the_tool_says_it_on_one_line(tmp_path: Path) -> None:
     out, err, code = run(["format", "-t", CLUSTER, "-c", str(path), "-s"])
     assert (code, err) == (1, "No available log directories to format.\n")
     assert out == f"I/O error trying to read log directory {tmp_path / 'file/d'}. Ignoring...\n"
+
+
+def staged(place: Path, content: bytes) -> Staging:
+    """A Staging that has written a directory, and is about to move it to its place."""
+    staging = Staging([str(place)]).__enter__()
+    staging.add(str(place), {"bootstrap.checkpoint": content, "meta.properties": content})
+    return staging
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("there", [True, False])
+def test_of_two_that_format_a_directory_the_first_one_wins(tmp_path: Path, there: bool) -> None:
+    """Both found it empty: the second one replaced the files of the first one, and both ended with 0."""
+    place = tmp_path / "d"
+    if there:
+        place.mkdir()
+    second: list[BaseException] = []
+
+    def format_too() -> None:
+        try:
+            staged(place, b"second")
+        except BaseException as error:
+            second.append(error)
+
+    first = staged(place, b"first")
+    waiting = threading.Thread(target=format_too)
+    waiting.start()
+    waiting.join(0.1)
+    assert waiting.is_alive()
+    first.commit()
+    first.__exit__()
+    waiting.join()
+    assert isinstance(second[0], FileExistsError), second
+    assert {path.name: path.read_bytes() for path in place.iterdir()} == {
+        "bootstrap.checkpoint": b"first", "meta.properties": b"first"}
+
+
+@pytest.mark.quick
+def test_one_that_does_not_end_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(directories, "_WAIT", 0)
+    prepare(tmp_path)
+    stuck = staged(tmp_path / "there", b"")
+    with pytest.raises(FormatterError, match="another process formats it"):
+        Formatter(config(tmp_path), CLUSTER, standalone=True).run()
+    stuck.__exit__()
+    assert tree(tmp_path) == {"there", "there/lost+found"}
+    Formatter(config(tmp_path), CLUSTER, standalone=True).run()
+
+
+@pytest.mark.quick
+def test_a_file_that_was_replaced_is_put_back(tmp_path: Path) -> None:
+    """The second directory cannot be moved to its place: the first one is what it was."""
+    prepare(tmp_path)
+    old = tmp_path / "there" / "bootstrap.checkpoint"
+    old.write_bytes(b"old")
+    both = [str(tmp_path / "there"), str(tmp_path / "new")]
+    with pytest.raises(OSError, match="not empty"), Staging(both) as staging:
+        staging.add(str(tmp_path / "there"), {"bootstrap.checkpoint": b"new", "meta.properties": b"new"})
+        staging.add(str(tmp_path / "new"), {"meta.properties": b"new"})
+        (tmp_path / "new" / "x").mkdir(parents=True)
+        staging.commit()
+    assert old.read_bytes() == b"old"
+    assert tree(tmp_path) == {"there", "there/lost+found", "there/bootstrap.checkpoint", "new", "new/x"}
+    with Staging([str(tmp_path / "there")]) as staging:
+        staging.add(str(tmp_path / "there"), {"bootstrap.checkpoint": b"new", "meta.properties": b"new"})
+        staging.commit()
+    assert tree(tmp_path / "there") == {"lost+found", "bootstrap.checkpoint", "meta.properties"}
+    assert old.read_bytes() == b"new"

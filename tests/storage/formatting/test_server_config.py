@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kwire import schema
+from kwire.properties import parse_properties
 from kwire.storage.formatting import ConfigError, ServerConfig
 from kwire.storage.formatting.server_config import definitions
 
@@ -72,3 +73,23 @@ def test_many_listeners() -> None:
     node = config(listeners=f"PLAINTEXT://:1,CONTROLLER://:2,{listeners}", listener__security__protocol__map=mapped,
                   controller__listener__names="CONTROLLER")  # fmt: skip
     assert len(node.listeners) == 20_002 and node.controller_endpoints()[0].port == 2
+
+
+@pytest.mark.parametrize("line", [
+    "ssl.key.password=s3cr3t,s3cr3t", "sasl.jaas.config = x password=s3cr3t;", "ssl.keystore.password\ts3cr3t",
+    "listener.name.x.ssl.truststore.password:s3cr3t", "ssl.keystore.passw\\r ord s3cr3t",
+])  # fmt: skip
+@pytest.mark.parametrize("name", ["node.id", "process.roles", "listeners", "controller.quorum.voters", "log.dirs"])
+def test_a_line_that_takes_in_the_next_one_does_not_show_its_secret(name: str, line: str) -> None:
+    """A backslash at the end of a line: the password came out in the error, or as the name of a directory."""
+    with pytest.raises(ConfigError, match="does the line before that one end in a backslash") as caught:
+        ServerConfig(parse_properties("".join(f"{key}={value}\n" for key, value in BASE.items() if key != name)
+                               + f"{name}={BASE.get(name, '1@h:1')}\\\n{line}\n"))
+    assert "s3cr3t" not in str(caught.value)
+
+
+def test_secrets_in_long_values_are_searched_in_linear_time() -> None:
+    for value in ("a." * (1 << 20), "password" * (1 << 18), "a.password " * (1 << 16), "a. " * (1 << 18)):
+        with pytest.raises(ConfigError):
+            config(node__id=value)
+    assert config(log__dirs="/a/my.token/x").log_dirs == ("/a/my.token/x",)
