@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from kwire.fleet.controller import topic_records
 from kwire.fleet.controller.controller import QuorumController
 from kwire.fleet.coordinators.group_coordinator import GroupCoordinator
 from kwire.fleet.coordinators.transactions import Participant, TransactionCoordinator
-from kwire.fleet.errors import ApiError
+from kwire.fleet.errors import ApiError, certainly
 from kwire.fleet.logs.log_settings import LogSettings
 from kwire.fleet.logs.partition_log import PartitionLog
 from kwire.fleet.storage import Storage
@@ -192,11 +193,12 @@ class ClusterState:
             _check_replicas(ids, brokers)
             topic.partitions.append(self._new_partition(topic, index, list(ids), nodes))
         if not validate_only:
+            taken_back = partial(self._remove_topic, topic)
             try:  # first here, where it can be taken back
                 self.add_topic(topic)
                 self._write_partitions(topic, topic.partitions, topic_records.topic_created(topic))
             except BaseException:
-                self._remove_topic(topic)
+                certainly(taken_back)
                 raise
         return topic
 
@@ -252,11 +254,15 @@ class ClusterState:
 
     def apply_configs(self, topic: Topic, configs: Mapping[str, str]) -> None:
         """Let a topic have these configs. Raises ApiError."""
-        kept, settings = dict(configs), LogSettings.of(configs)  # before the record counts: memory may fail
+        kept, settings = dict(configs), LogSettings.of(configs)
+
+        def apply() -> None:
+            topic.configs = kept
+            for partition in topic.partitions:
+                partition.log.settings = settings
+
         self.set_configs_of(topic_records.TOPIC, topic.name, configs)
-        topic.configs = kept
-        for partition in topic.partitions:
-            partition.log.settings = settings
+        certainly(apply)
 
     def configs_of(self, kind: int, name: str) -> dict[str, str]:
         """The configs that were set of a resource, by its ConfigResource.Type: of a broker, "" for all of them."""
@@ -315,15 +321,17 @@ class ClusterState:
         """Delete a topic; fetches that wait for it are answered. Raises ApiError."""
         self.controller.check_active()
         self.topic_changes += 1
-        self.controller.log.append(topic_records.topic_deleted(topic))
-        self._remove_topic(topic)
-        self.storage.partitions_removed(topic, topic.partitions)
-        for partition in topic.partitions:
-            partition.log.changed()
+        steps: list[Callable[[], None]] = [
+            partial(self._remove_topic, topic), partial(self.storage.partitions_removed, topic, topic.partitions)]
+        steps += [partition.log.changed for partition in topic.partitions]
         if topic.name == OFFSETS_TOPIC:  # what coordinators kept in it goes with it
-            self.groups.forget_offsets()
+            steps.append(self.groups.forget_offsets)
         elif topic.name == TRANSACTIONS_TOPIC:
-            self.transactions.transactions.clear()
+            steps.append(self.transactions.transactions.clear)
+        each = iter(steps)
+        self.controller.log.append(topic_records.topic_deleted(topic))
+        for step in each:
+            certainly(step)
 
     @property
     def scram(self) -> dict[tuple[str, int], messages.UserScramCredentialRecord]:

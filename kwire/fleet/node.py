@@ -401,6 +401,10 @@ class Listener:
             return answer
         except ApiError as error:  # what no row of the answer can say alone: the disk is full
             code = error.code
+        except MemoryError as error:  # it may have happened: to refuse it would be wrong
+            connection.close()
+            self._failed(request, error)
+            return None
         except Exception as error:
             code = self._failed(request, error)
         if request.has_response:
