@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -188,9 +188,8 @@ class ClusterState:
             raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT)
         own = _INTERNAL_CONFIGS if name in INTERNAL_TOPICS else {}
         topic = Topic(name, self._new_topic_id(), configs={**own, **(configs or {})})
-        brokers = self._broker_ids()
         for index, ids in sorted(chosen.items()):
-            _check_replicas(ids, brokers)
+            _check_replicas(ids, self.broker_ids)
             topic.partitions.append(self._new_partition(topic, index, list(ids), nodes))
         if not validate_only:
             taken_back = partial(self._remove_topic, topic)
@@ -293,9 +292,8 @@ class ClusterState:
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
                 f"Attempted to add {count - have} additional partition(s), but only {len(assignments)} assignment(s) "
                 "were specified.")
-        brokers = self._broker_ids()
         for ids in assignments or ():
-            _check_replicas(ids, brokers)
+            _check_replicas(ids, self.broker_ids)
         if validate_only:
             return
         nodes = [node.id for node in self.alive()]
@@ -314,8 +312,10 @@ class ClusterState:
         self._write_partitions(topic, added)
         topic.partitions = grown
 
-    def _broker_ids(self) -> set[int]:
-        return {node.id for node in self.nodes if node.is_broker}
+    @cached_property
+    def broker_ids(self) -> frozenset[int]:
+        """The nodes that are brokers, up or not."""
+        return frozenset(node.id for node in self.nodes if node.is_broker)
 
     def delete_topic(self, topic: Topic) -> None:
         """Delete a topic; fetches that wait for it are answered. Raises ApiError."""
@@ -426,7 +426,7 @@ class ClusterState:
                 yield topic, partition
 
 
-def _check_replicas(ids: list[int], brokers: set[int]) -> None:
+def _check_replicas(ids: list[int], brokers: Set[int]) -> None:
     """May a partition be on these nodes? Raises ApiError: INVALID_REPLICA_ASSIGNMENT."""
     if not ids or len(set(ids)) != len(ids) or not set(ids) <= brokers:
         raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT)

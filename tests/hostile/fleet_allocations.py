@@ -159,7 +159,7 @@ async def one_round(c: Any, dice: random.Random, folder: str | None, counts: Cou
 
 
 def rounds(seconds: float, seed: int, least: int) -> Counter[str]:
-    """How often requests were answered, refused, or the end of their connection, in as many rounds as the time allows. Raises Broken."""
+    """What came of the requests, and how often, in as many rounds as the time allows. Raises Broken."""
     c, counts, until = allocations.preloaded(), Counter[str](), time.monotonic() + seconds
     number = 0
     while number < least or time.monotonic() < until:

@@ -124,7 +124,7 @@ def check_replicas(call: Call, ids: list[int], replicas: int | None) -> None:
     start = "The manual partition assignment includes"
     if not ids:
         raise refused(f"{start} an empty replica list.")
-    known = {node.id for node in call.cluster.nodes if node.is_broker}
+    known = call.cluster.broker_ids
     ascending = sorted(ids)
     for at, node in enumerate(ascending):
         if node not in known:
