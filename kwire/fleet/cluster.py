@@ -72,6 +72,19 @@ class Topic:
         return len(self.partitions[0].replicas)
 
 
+class NewPartitions:
+    """The partitions that one request makes: MOST_PARTITIONS in all."""
+
+    def __init__(self) -> None:
+        self._left = MOST_PARTITIONS
+
+    def take(self, count: int) -> None:
+        """Make so many of them. Raises ApiError: POLICY_VIOLATION."""
+        if count > self._left:
+            raise ApiError(ErrorCode.POLICY_VIOLATION, TOO_MANY_PARTITIONS)
+        self._left -= max(count, 0)
+
+
 class ClusterState:
     """What the nodes of one fleet share. seed: of all that is random in it."""
 

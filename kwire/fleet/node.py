@@ -279,7 +279,11 @@ class Listener:
             return
         self._served = listener
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(lambda: _Protocol(self._serve, self._tls is not None), sock=listener)
+        try:
+            server = await loop.create_server(lambda: _Protocol(self._serve, self._tls is not None), sock=listener)
+        except BaseException:
+            listener.close()  # cancelled, it would stay open
+            raise
         if listener is self._listener:
             self._server = server
         else:

@@ -475,3 +475,21 @@ def test_many_filters_and_many_acls_let_others_be_answered(fleet: Fleet, connect
     asyncio.run(others())
     assert turns > 3
     assert len(fleet.cluster.controller.log.acls) == 2000
+
+
+MOST = 10_000  # partitions of a request
+
+
+def test_partitions_that_one_request_makes_are_counted_together(fleet: Fleet, connection: SyncConnection) -> None:
+    create, grow, ask = messages.CreateTopicsRequest, messages.CreatePartitionsRequest, messages.MetadataRequest
+    answer = connection.send(create(timeout_ms=1, validate_only=True, topics=[
+        create.CreatableTopic(name=f"n{at}", num_partitions=-1, replication_factor=-1) for at in range(MOST + 1)]), 7)
+    assert {one.error_code for one in answer.topics} == {E.POLICY_VIOLATION}
+    fleet.cluster.create_topic("other", 1)
+    answer = connection.send(grow(timeout_ms=1, validate_only=True, topics=[
+        grow.CreatePartitionsTopic(name=name, count=6001, assignments=None) for name in ("t", "other")]), 3)
+    assert sorted(one.error_code for one in answer.results) == [E.NONE, E.POLICY_VIOLATION]
+    fleet.cluster.default_partitions = 6000
+    answer = connection.send(ask(allow_auto_topic_creation=True, topics=[
+        ask.MetadataRequestTopic(name=name) for name in ("a", "b")]), 8)
+    assert sorted(one.error_code for one in answer.topics) == [E.NONE, E.POLICY_VIOLATION]
