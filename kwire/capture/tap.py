@@ -10,6 +10,7 @@ from contextlib import suppress
 from kwire.capture.exchange import Direction
 from kwire.capture.recorder import Recorder, Recording
 from kwire.net.address import Address
+from kwire.net.listening import ACCEPTED_AT_ONCE, let_clients_wait
 
 _BLOCK = 1 << 16
 _CONNECT = 30  # seconds
@@ -30,9 +31,11 @@ class Tap:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Tap:
-        self._server = await asyncio.start_server(self._accept, *self.listen, limit=_BLOCK)
+        self._server = await asyncio.start_server(
+            self._accept, *self.listen, limit=_BLOCK, backlog=ACCEPTED_AT_ONCE)
         self.address = self._server.sockets[0].getsockname()[:2]
         try:
+            let_clients_wait(self._server)
             self.recorder = Recorder(self.name, self.say)
         except BaseException:
             self._server.close()

@@ -22,6 +22,7 @@ from kwire.fleet.fetch_sessions import FetchSessions
 from kwire.fleet.refusals import refusal
 from kwire.fleet.releases import offer
 from kwire.fleet.users import Users
+from kwire.net.listening import ACCEPTED_AT_ONCE, let_clients_wait
 from kwire.schema import api_keys
 from kwire.schema.error_codes import ErrorCode
 from kwire.schema.feature_levels import METADATA_VERSION
@@ -280,7 +281,10 @@ class Listener:
         self._served = listener
         loop = asyncio.get_running_loop()
         try:
-            server = await loop.create_server(lambda: _Protocol(self._serve, self._tls is not None), sock=listener)
+            server = await loop.create_server(
+                lambda: _Protocol(self._serve, self._tls is not None), sock=listener, backlog=ACCEPTED_AT_ONCE)
+            if isinstance(server, asyncio.Server) and server.sockets:  # in a simulation it is none
+                let_clients_wait(server)
         except BaseException:
             listener.close()  # cancelled, it would stay open
             raise

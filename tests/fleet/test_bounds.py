@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import resource
 import ssl
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +19,7 @@ import trustme
 
 import kwire
 from kwire import messages
-from kwire.fleet import ApiError, Clock, Fleet, ManualClock
+from kwire.fleet import ApiError, Clock, Fleet, ManualClock, Proxy
 from kwire.fleet import faults as fleet_faults
 from kwire.fleet.apis import fetch as fetch_api
 from kwire.net import BrokerConnectionError, BrokerTimeoutError, SyncConnection, connect, connect_sync
@@ -493,3 +498,31 @@ def test_partitions_that_one_request_makes_are_counted_together(fleet: Fleet, co
     answer = connection.send(ask(allow_auto_topic_creation=True, topics=[
         ask.MetadataRequestTopic(name=name) for name in ("a", "b")]), 8)
     assert sorted(one.error_code for one in answer.topics) == [E.NONE, E.POLICY_VIOLATION]
+
+
+CROWD = """
+import socket, sys
+clients = [socket.create_connection((sys.argv[1], int(sys.argv[2]))) for _ in range(200)]
+print("there", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("before", [nullcontext, lambda one: Proxy(one.bootstrap)], ids=["fleet", "proxy"])
+def test_more_clients_than_files_leave_others_their_answers(before: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """Also those that come when the crowd has gone."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with Fleet("4.4") as fleet, before(fleet) as place:
+        host, port = place.bootstrap.split(":")
+        with connect_sync(place.bootstrap, timeout=20) as connection, subprocess.Popen(
+                [sys.executable, "-c", CROWD, host, port], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as crowd:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 20, limits[1]))
+            try:
+                assert crowd.stdout is not None and crowd.stdout.readline()
+                connection.send(messages.ApiVersionsRequest(), 0)
+            finally:
+                crowd.kill()
+                resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        with connect_sync(place.bootstrap, timeout=20) as connection:
+            connection.send(messages.ApiVersionsRequest(), 0)
+    assert len(caplog.records) < 100
