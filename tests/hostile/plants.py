@@ -39,8 +39,9 @@ PLANTS = (
     ),
     Plant(
         "what the disk refuses is acknowledged", "kwire/fleet/errors.py",
-        "    except ApiError:\n        raise\n    except (OSError, KwireError, ValueError) as error:\n",
-        "    except OSError:\n        return\n    except (KwireError, ValueError) as error:\n", (),
+        "        if isinstance(error, (OSError, KwireError, ValueError)) and",
+        "        if isinstance(error, OSError):\n            return True\n"
+        "        if isinstance(error, (KwireError, ValueError)) and", (),
         "fleet_disk", ("--share", "60", "--only", "full"), "Broken",
     ),
     Plant(
