@@ -10,6 +10,7 @@ from contextlib import suppress
 from kwire.capture.exchange import Direction
 from kwire.capture.recorder import Recorder, Recording
 from kwire.net.address import Address
+from kwire.net.listening import ACCEPTED_AT_ONCE, let_clients_wait
 
 _BLOCK = 1 << 16
 _CONNECT = 30  # seconds
@@ -32,13 +33,15 @@ class Tap:
 
     async def __aenter__(self) -> Tap:
         # not start_serving: a cancellation would lose a server that listens
-        self._server = await asyncio.start_server(self._accept, *self.listen, limit=_BLOCK, start_serving=False)
+        self._server = await asyncio.start_server(
+            self._accept, *self.listen, limit=_BLOCK, backlog=ACCEPTED_AT_ONCE, start_serving=False)
         self.address = self._server.sockets[0].getsockname()[:2]
         self._ends = False
         try:
             self.recorder = Recorder(self.name, self.say)
             try:
                 await self._server.start_serving()
+                let_clients_wait(self._server)
             except BaseException:
                 await self.recorder.close()
                 raise

@@ -101,9 +101,9 @@ class Timer:
 
     async def _run(self) -> None:
         while True:
-            while (left := self._due - self._clock.now()) > 0:
-                await self._clock.sleep(max(_SHORTEST, left))
             try:
+                while (left := self._due - self._clock.now()) > 0:
+                    await self._clock.sleep(max(_SHORTEST, left))
                 due = self._ring()
             except MemoryError:  # another time
                 due = self._clock.now() + _AGAIN

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from kwire.fleet.controller import topic_records
 from kwire.fleet.controller.controller import QuorumController
 from kwire.fleet.coordinators.group_coordinator import GroupCoordinator
 from kwire.fleet.coordinators.transactions import Participant, TransactionCoordinator
-from kwire.fleet.errors import ApiError
+from kwire.fleet.errors import ApiError, certainly
 from kwire.fleet.logs.log_settings import LogSettings
 from kwire.fleet.logs.partition_log import PartitionLog
 from kwire.fleet.storage import Storage
@@ -69,6 +70,19 @@ class Topic:
     def replication_factor(self) -> int:
         """Replicas of each partition."""
         return len(self.partitions[0].replicas)
+
+
+class NewPartitions:
+    """The partitions that one request makes: MOST_PARTITIONS in all."""
+
+    def __init__(self) -> None:
+        self._left = MOST_PARTITIONS
+
+    def take(self, count: int) -> None:
+        """Make so many of them. Raises ApiError: POLICY_VIOLATION."""
+        if count > self._left:
+            raise ApiError(ErrorCode.POLICY_VIOLATION, TOO_MANY_PARTITIONS)
+        self._left -= max(count, 0)
 
 
 class ClusterState:
@@ -187,16 +201,16 @@ class ClusterState:
             raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT)
         own = _INTERNAL_CONFIGS if name in INTERNAL_TOPICS else {}
         topic = Topic(name, self._new_topic_id(), configs={**own, **(configs or {})})
-        brokers = self._broker_ids()
         for index, ids in sorted(chosen.items()):
-            _check_replicas(ids, brokers)
+            _check_replicas(ids, self.broker_ids)
             topic.partitions.append(self._new_partition(topic, index, list(ids), nodes))
         if not validate_only:
+            taken_back = partial(self._remove_topic, topic)
             try:  # first here, where it can be taken back
                 self.add_topic(topic)
                 self._write_partitions(topic, topic.partitions, topic_records.topic_created(topic))
             except BaseException:
-                self._remove_topic(topic)
+                certainly(taken_back)
                 raise
         return topic
 
@@ -252,11 +266,15 @@ class ClusterState:
 
     def apply_configs(self, topic: Topic, configs: Mapping[str, str]) -> None:
         """Let a topic have these configs. Raises ApiError."""
-        kept, settings = dict(configs), LogSettings.of(configs)  # before the record counts: memory may fail
+        kept, settings = dict(configs), LogSettings.of(configs)
+
+        def apply() -> None:
+            topic.configs = kept
+            for partition in topic.partitions:
+                partition.log.settings = settings
+
         self.set_configs_of(topic_records.TOPIC, topic.name, configs)
-        topic.configs = kept
-        for partition in topic.partitions:
-            partition.log.settings = settings
+        certainly(apply)
 
     def configs_of(self, kind: int, name: str) -> dict[str, str]:
         """The configs that were set of a resource, by its ConfigResource.Type: of a broker, "" for all of them."""
@@ -287,9 +305,8 @@ class ClusterState:
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
                 f"Attempted to add {count - have} additional partition(s), but only {len(assignments)} assignment(s) "
                 "were specified.")
-        brokers = self._broker_ids()
         for ids in assignments or ():
-            _check_replicas(ids, brokers)
+            _check_replicas(ids, self.broker_ids)
         if validate_only:
             return
         nodes = [node.id for node in self.alive()]
@@ -308,22 +325,26 @@ class ClusterState:
         self._write_partitions(topic, added)
         topic.partitions = grown
 
-    def _broker_ids(self) -> set[int]:
-        return {node.id for node in self.nodes if node.is_broker}
+    @cached_property
+    def broker_ids(self) -> frozenset[int]:
+        """The nodes that are brokers, up or not."""
+        return frozenset(node.id for node in self.nodes if node.is_broker)
 
     def delete_topic(self, topic: Topic) -> None:
         """Delete a topic; fetches that wait for it are answered. Raises ApiError."""
         self.controller.check_active()
         self.topic_changes += 1
-        self.controller.log.append(topic_records.topic_deleted(topic))
-        self._remove_topic(topic)
-        self.storage.partitions_removed(topic, topic.partitions)
-        for partition in topic.partitions:
-            partition.log.changed()
+        steps: list[Callable[[], None]] = [
+            partial(self._remove_topic, topic), partial(self.storage.partitions_removed, topic, topic.partitions)]
+        steps += [partition.log.changed for partition in topic.partitions]
         if topic.name == OFFSETS_TOPIC:  # what coordinators kept in it goes with it
-            self.groups.forget_offsets()
+            steps.append(self.groups.forget_offsets)
         elif topic.name == TRANSACTIONS_TOPIC:
-            self.transactions.transactions.clear()
+            steps.append(self.transactions.transactions.clear)
+        each = iter(steps)
+        self.controller.log.append(topic_records.topic_deleted(topic))
+        for step in each:
+            certainly(step)
 
     @property
     def scram(self) -> dict[tuple[str, int], messages.UserScramCredentialRecord]:
@@ -418,7 +439,7 @@ class ClusterState:
                 yield topic, partition
 
 
-def _check_replicas(ids: list[int], brokers: set[int]) -> None:
+def _check_replicas(ids: list[int], brokers: Set[int]) -> None:
     """May a partition be on these nodes? Raises ApiError: INVALID_REPLICA_ASSIGNMENT."""
     if not ids or len(set(ids)) != len(ids) or not set(ids) <= brokers:
         raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT)

@@ -1,12 +1,16 @@
-"""The error that a handler raises to answer with an error code."""
+"""The error that a handler raises to answer with an error code; what a disk, or memory, cannot do."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from types import TracebackType
+from typing import TypeVar
 
 from kwire.errors import KwireError
 from kwire.schema.error_codes import ErrorCode
+
+T = TypeVar("T")
+_TRIES = 20
 
 
 class ApiError(KwireError):
@@ -31,12 +35,35 @@ class InvalidRecordsError(ApiError):
         self.places = places
 
 
-@contextmanager
-def storage_errors(path: str) -> Iterator[None]:
-    """What cannot be written to a folder, or is damaged in it, is the error that a broker answers."""
-    try:
-        yield
-    except ApiError:
-        raise
-    except (OSError, KwireError, ValueError) as error:
-        raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"Disk error in {path}: {error}") from error
+class StorageErrors:
+    """What cannot be written to a folder, or is damaged in it, is the error that a broker answers.
+
+    A class: to leave the block of a generator takes memory, also where all that was to be written is written.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, (OSError, KwireError, ValueError)) and not isinstance(error, ApiError):
+            raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"Disk error in {self._path}: {error}") from error
+
+
+def certainly(work: Callable[[], T]) -> T:
+    """What work returns, which must not fail, as a file says that it has happened: tried again where memory is short.
+
+    work: leaves nothing half done by a MemoryError that it could not do again.
+    """
+    tries = _TRIES
+    while True:
+        try:
+            return work()
+        except MemoryError:
+            tries -= 1
+            if not tries:
+                raise

@@ -22,6 +22,7 @@ from kwire.fleet.fetch_sessions import FetchSessions
 from kwire.fleet.refusals import refusal
 from kwire.fleet.releases import offer
 from kwire.fleet.users import Users
+from kwire.net.listening import ACCEPTED_AT_ONCE, let_clients_wait
 from kwire.schema import api_keys
 from kwire.schema.error_codes import ErrorCode
 from kwire.schema.feature_levels import METADATA_VERSION
@@ -279,7 +280,14 @@ class Listener:
             return
         self._served = listener
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(lambda: _Protocol(self._serve, self._tls is not None), sock=listener)
+        try:
+            server = await loop.create_server(
+                lambda: _Protocol(self._serve, self._tls is not None), sock=listener, backlog=ACCEPTED_AT_ONCE)
+            if isinstance(server, asyncio.Server) and server.sockets:  # in a simulation it is none
+                let_clients_wait(server)
+        except BaseException:
+            listener.close()  # cancelled, it would stay open
+            raise
         if listener is self._listener:
             self._server = server
         else:
@@ -401,6 +409,10 @@ class Listener:
             return answer
         except ApiError as error:  # what no row of the answer can say alone: the disk is full
             code = error.code
+        except MemoryError as error:  # it may have happened: to refuse it would be wrong
+            connection.close()
+            self._failed(request, error)
+            return None
         except Exception as error:
             code = self._failed(request, error)
         if request.has_response:

@@ -32,6 +32,7 @@ from kwire.fleet.faults import Fault, Faults, Outcome
 from kwire.fleet.loop_thread import InThread
 from kwire.fleet.refusals import refusal
 from kwire.net.address import Address, address
+from kwire.net.listening import ACCEPTED_AT_ONCE, let_clients_wait
 from kwire.schema import Field, api_keys
 from kwire.schema.error_codes import ErrorCode
 
@@ -178,8 +179,9 @@ class Proxy(InThread):
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             await self._serve(broker, reader, writer)
 
-        server = await asyncio.start_server(serve, *at)
+        server = await asyncio.start_server(serve, *at, backlog=ACCEPTED_AT_ONCE)
         self._servers.append(server)
+        let_clients_wait(server)
         port: int = server.sockets[0].getsockname()[1]
         return port
 

@@ -6,7 +6,7 @@ log holds (topics, configs, levels) is not said here: the log has its own store.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
@@ -80,9 +80,12 @@ class Storage:
     def group_changed(self, group_id: str, is_consumer: bool) -> None:
         """A group becomes one of KIP-848, or is none any more."""
 
+    def group_deleted(self, group_id: str, partitions: list[TopicPartition], is_consumer: bool) -> None:
+        """A group is there no more. partitions: whose offsets it has committed; is_consumer: it is one of KIP-848."""
+
     def transaction_changed(self, transaction: Transaction) -> None:
         """A transactional id is in another state."""
 
-    def marked(self, participants: set[Participant]) -> list[TopicPartition]:
+    def marked(self, participants: Set[Participant]) -> list[TopicPartition]:
         """The partitions that get a marker when a transaction of these participants ends."""
         return sorted(one for one in participants if not isinstance(one, str))

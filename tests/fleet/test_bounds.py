@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import resource
 import ssl
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +19,10 @@ import trustme
 
 import kwire
 from kwire import messages
-from kwire.fleet import ApiError, Clock, Fleet, ManualClock
+from kwire.fleet import ApiError, Clock, Fleet, ManualClock, Proxy
 from kwire.fleet import faults as fleet_faults
 from kwire.fleet.apis import fetch as fetch_api
-from kwire.net import BrokerTimeoutError, SyncConnection, connect_sync
+from kwire.net import BrokerConnectionError, BrokerTimeoutError, SyncConnection, connect, connect_sync
 from kwire.schema.error_codes import ErrorCode
 from tests.fleet.test_apis import batch, fetch, produce
 from tests.fleet.test_faults import frames, raw
@@ -391,8 +396,10 @@ def test_a_topic_that_the_log_has_no_memory_for_is_not_there(
     log, request = fleet.cluster.controller.log, messages.CreateTopicsRequest
     asked = request(timeout_ms=1, topics=[request.CreatableTopic(name="n", num_partitions=2, replication_factor=1)])
     monkeypatch.setattr(log, "append", Short(log.append))
-    assert [one.error_code for one in connection.send(asked, 7).topics] == [E.UNKNOWN_SERVER_ERROR]
+    with pytest.raises(BrokerConnectionError):
+        connection.send(asked, 7)
     assert "n" not in fleet.cluster.topics
+    assert [one["reason"] for one in fleet.events if one["event"] == "failed"] == ["MemoryError: "]
     assert [one.error_code for one in connection.send(asked, 7).topics] == [E.NONE]
 
 
@@ -402,7 +409,8 @@ def test_a_transaction_that_ends_without_memory_is_completed_later(
     ours = begin(connection, "x")
     groups = fleet.cluster.groups
     monkeypatch.setattr(groups, "end_transaction", Short(groups.end_transaction))
-    assert end(connection, "x", **ours) == E.UNKNOWN_SERVER_ERROR
+    with pytest.raises(BrokerConnectionError):
+        end(connection, "x", **ours)
     fleet.advance(2)
     eventually(lambda: fleet.cluster.transactions.transactions["x"].state == "CompleteCommit")
 
@@ -435,3 +443,86 @@ def test_a_start_passes_over_what_an_admin_wrote(tmp_path: Path) -> None:
                     request.PartitionProduceData(index=0, records=kwire.build_batch(rows))])]), 12)
             assert answer.responses[0].partition_responses[0].error_code == E.NONE
             assert not fleet.cluster.groups.groups
+
+
+def acl(name: str, **other: Any) -> Any:
+    known = {"resource_type": 2, "resource_pattern_type": 3, "operation": 3, "permission_type": 3}
+    return messages.CreateAclsRequest.AclCreation(**known | other, resource_name=name, principal="User:a", host="*")
+
+
+@pytest.mark.parametrize("codes", [
+    {"resource_type": 8}, {"resource_pattern_type": 5}, {"operation": 16}, {"permission_type": 4},
+    {"resource_type": -1}, {"operation": 0}], ids=str)
+def test_an_acl_of_an_unknown_kind_ends_the_connection(fleet: Fleet, codes: dict[str, int]) -> None:
+    """As in Kafka, whose request has UNKNOWN for what it does not know (AclOperation.fromCode), and is refused."""
+    with connect_sync(fleet.bootstrap) as connection, pytest.raises(BrokerConnectionError):
+        connection.send(messages.CreateAclsRequest(creations=[acl("n", **codes)]), 3)
+    assert not fleet.cluster.controller.log.acls
+
+
+def test_many_filters_and_many_acls_let_others_be_answered(fleet: Fleet, connection: SyncConnection) -> None:
+    request, asked = messages.DeleteAclsRequest, messages.ApiVersionsRequest()
+    connection.send(messages.CreateAclsRequest(creations=[acl(f"n{at}") for at in range(2000)]), 3)
+    filters = [request.DeleteAclsFilter(
+        resource_type_filter=1, resource_name_filter=None, pattern_type_filter=1, principal_filter=f"User:{at}",
+        host_filter=None, operation=1, permission_type=1) for at in range(400)]
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        async with connect(fleet.bootstrap) as other:
+            deleting = asyncio.ensure_future(asyncio.to_thread(connection.send, request(filters=filters), 3))
+            while not deleting.done():
+                await other.send(asked, 0)
+                turns += 1
+            assert not any(one.error_code for one in (await deleting).filter_results)
+
+    asyncio.run(others())
+    assert turns > 3
+    assert len(fleet.cluster.controller.log.acls) == 2000
+
+
+MOST = 10_000  # partitions of a request
+
+
+def test_partitions_that_one_request_makes_are_counted_together(fleet: Fleet, connection: SyncConnection) -> None:
+    create, grow, ask = messages.CreateTopicsRequest, messages.CreatePartitionsRequest, messages.MetadataRequest
+    answer = connection.send(create(timeout_ms=1, validate_only=True, topics=[
+        create.CreatableTopic(name=f"n{at}", num_partitions=-1, replication_factor=-1) for at in range(MOST + 1)]), 7)
+    assert {one.error_code for one in answer.topics} == {E.POLICY_VIOLATION}
+    fleet.cluster.create_topic("other", 1)
+    answer = connection.send(grow(timeout_ms=1, validate_only=True, topics=[
+        grow.CreatePartitionsTopic(name=name, count=6001, assignments=None) for name in ("t", "other")]), 3)
+    assert sorted(one.error_code for one in answer.results) == [E.NONE, E.POLICY_VIOLATION]
+    fleet.cluster.default_partitions = 6000
+    answer = connection.send(ask(allow_auto_topic_creation=True, topics=[
+        ask.MetadataRequestTopic(name=name) for name in ("a", "b")]), 8)
+    assert sorted(one.error_code for one in answer.topics) == [E.NONE, E.POLICY_VIOLATION]
+
+
+CROWD = """
+import socket, sys
+clients = [socket.create_connection((sys.argv[1], int(sys.argv[2]))) for _ in range(200)]
+print("there", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("before", [nullcontext, lambda one: Proxy(one.bootstrap)], ids=["fleet", "proxy"])
+def test_more_clients_than_files_leave_others_their_answers(before: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """Also those that come when the crowd has gone."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with Fleet("4.4") as fleet, before(fleet) as place:
+        host, port = place.bootstrap.split(":")
+        with connect_sync(place.bootstrap, timeout=20) as connection, subprocess.Popen(
+                [sys.executable, "-c", CROWD, host, port], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as crowd:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 20, limits[1]))
+            try:
+                assert crowd.stdout is not None and crowd.stdout.readline()
+                connection.send(messages.ApiVersionsRequest(), 0)
+            finally:
+                crowd.kill()
+                resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        with connect_sync(place.bootstrap, timeout=20) as connection:
+            connection.send(messages.ApiVersionsRequest(), 0)
+    assert len(caplog.records) < 100

@@ -59,3 +59,18 @@ def test_nothing_is_left(tmp_path: Path, apart: int) -> None:
         if ended:
             break
     assert 20 < step < 990
+
+
+def test_a_listener_that_is_cancelled_while_it_opens_is_closed() -> None:
+    """As by the end of asyncio.run, which cancels all tasks."""
+    async def begun() -> None:
+        fleet = await Fleet("4.4").__aenter__()
+        node = fleet.nodes[0]
+        listeners = [one._listener for one in (node._clients, node._controllers)]
+        await asyncio.sleep(0)
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+        await asyncio.sleep(0.01)
+        assert [one.fileno() for one in listeners] == [-1, -1]
+
+    asyncio.run(begun())

@@ -260,21 +260,27 @@ class Broken(Exception):
     """What came is neither the right value nor MemoryError."""
 
 
+def preloaded() -> Any:
+    """The functions of failing.c, in a process that was started with it."""
+    import kwire_c
+
+    c = ctypes.CDLL(None)
+    c.failing_begin.argtypes = [ctypes.c_int, ctypes.c_long, ctypes.c_long]
+    c.failing_end.restype = c.failing_held.restype = ctypes.c_long
+    for name in Path(kwire_c.__file__).parent.glob("*.so"):
+        __import__(f"kwire_c.{name.name.partition('.')[0]}")
+    if not c.failing_watch(b"/kwire_c/"):
+        raise SystemExit("no library of kwire_c is watched")
+    c.failing_python()
+    return c
+
+
 class Sweep:
     """Calls with requests for memory that fail. progress: where what is tried now is written, for who finds it dead."""
 
     def __init__(self, progress: int) -> None:
-        import kwire_c
-
         self.progress, self.tried = progress, 0
-        self.c = ctypes.CDLL(None)
-        self.c.failing_begin.argtypes = [ctypes.c_int, ctypes.c_long, ctypes.c_long]
-        self.c.failing_end.restype = self.c.failing_held.restype = ctypes.c_long
-        for name in Path(kwire_c.__file__).parent.glob("*.so"):
-            __import__(f"kwire_c.{name.name.partition('.')[0]}")
-        if not self.c.failing_watch(b"/kwire_c/"):
-            raise SystemExit("no library of kwire_c is watched")
-        self.c.failing_python()
+        self.c = preloaded()
 
     def attempt(self, call: Call, expected: Any, where: str, start: int, stop: int) -> int:
         """Runs a call with requests [start, stop) failing; how many it made. Raises Broken."""

@@ -39,9 +39,22 @@ PLANTS = (
     ),
     Plant(
         "what the disk refuses is acknowledged", "kwire/fleet/errors.py",
-        "    except ApiError:\n        raise\n    except (OSError, KwireError, ValueError) as error:\n",
-        "    except OSError:\n        return\n    except (KwireError, ValueError) as error:\n", (),
+        "        if isinstance(error, (OSError, KwireError, ValueError)) and",
+        "        if isinstance(error, OSError):\n            return True\n"
+        "        if isinstance(error, (KwireError, ValueError)) and", (),
         "fleet_disk", ("--share", "60", "--only", "full"), "Broken",
+    ),
+    Plant(
+        "a batch that memory refused stays in its file", "kwire/fleet/disk/segment_store.py",
+        "        certainly(self.abandon)\n        try:  # noqa: SIM105 - suppress() takes memory\n"
+        "            certainly(self._take_back)\n", "        certainly(self.abandon)\n        try:\n            pass\n",
+        (),
+        "fleet_allocations", ("--seconds", "300"), "Broken",
+    ),
+    Plant(
+        "a transaction that memory interrupted never ends", "kwire/fleet/coordinators/transactions.py",
+        "            certainly(self._end_again)\n            raise\n", "            raise\n", (),
+        "fleet_allocations", ("--seconds", "300"), "does not end",
     ),
     Plant(
         "what a lossy downgrade has lost comes back", "kwire/fleet/controller/metadata_log.py",

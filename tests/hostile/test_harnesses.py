@@ -45,6 +45,10 @@ def test_a_fleet_on_a_disk_that_fails() -> None:
     assert "nothing lost" in harness("fleet_disk", "--share", "320")
 
 
+def test_a_fleet_whose_memory_fails() -> None:
+    assert "nothing half done" in harness("fleet_allocations", "--seconds", "0")
+
+
 def test_a_lossy_downgrade_on_a_disk_that_fails() -> None:
     assert "whole at one level" in harness("fleet_levels", "--share", "120")
 
@@ -145,7 +149,8 @@ def test_a_planted_fault_is_found(plant: plants.Plant) -> None:
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize(
-    "name", ["races", "interrupts", "forks", "dialogues", "clients", "fleet_folders", "changing_folders"])
+    "name", [
+        "races", "interrupts", "forks", "dialogues", "clients", "fleet_folders", "fleet_allocations", "changing_folders"])
 def test_for_ten_minutes(name: str) -> None:
     harness(name, "--seconds", "600", "--seed", "7", timeout=3000)
 

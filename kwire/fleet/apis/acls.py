@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -14,6 +15,8 @@ from kwire.schema.error_codes import ErrorCode
 _UNKNOWN, _ANY = 0, 1  # of all the enumerations below
 _MATCH, _LITERAL, _PREFIXED = 2, 3, 4  # PatternType
 _CLUSTER = 4  # ResourceType
+_MOST_TYPE, _MOST_PATTERN, _MOST_OPERATION, _MOST_PERMISSION = 7, 4, 15, 3  # USER, PREFIXED, TWO_PHASE_COMMIT, ALLOW
+_TURN = 10_000  # ACLs that are looked at before others are answered
 _PARSES_PRINCIPALS, _PARSES_ANY, _CHECKS_FILTERS = "2.4", "2.5", "2.8"  # when answers to what is wrong changed
 _WILDCARD, _CLUSTER_NAME = "*", "kafka-cluster"
 
@@ -52,14 +55,21 @@ class _NoRequest(Exception):
     """Kafka cannot even parse the request: it closes the connection."""
 
 
+def _known(code: int, most: int) -> int:
+    """The code of an enumeration, as its fromCode has it: one that it has not is UNKNOWN."""
+    return code if _UNKNOWN <= code <= most else _UNKNOWN
+
+
 def _filter(row: Any, call: Call) -> AclFilter:
     pattern = row.pattern_type_filter if call.version >= 1 else _LITERAL
-    unknown = _UNKNOWN in (row.resource_type_filter, pattern, row.operation, row.permission_type)
-    if unknown and call.node.offer.at_least(_CHECKS_FILTERS):
+    wanted = AclFilter(
+        _known(row.resource_type_filter, _MOST_TYPE), row.resource_name_filter, _known(pattern, _MOST_PATTERN),
+        row.principal_filter, row.host_filter, _known(row.operation, _MOST_OPERATION),
+        _known(row.permission_type, _MOST_PERMISSION))
+    numbers = (wanted.resource_type, wanted.pattern_type, wanted.operation, wanted.permission_type)
+    if _UNKNOWN in numbers and call.node.offer.at_least(_CHECKS_FILTERS):
         raise _NoRequest
-    return AclFilter(
-        row.resource_type_filter, row.resource_name_filter, pattern, row.principal_filter, row.host_filter,
-        row.operation, row.permission_type)
+    return wanted
 
 
 @handles("DescribeAcls", controller=True)
@@ -91,9 +101,10 @@ def create_acls(call: Call) -> Any:
     for one in call.message.creations:
         row = response.AclCreationResult()
         try:
+            pattern = one.resource_pattern_type if call.version >= 1 else _LITERAL
             acl = Acl(
-                one.resource_type, one.resource_name, one.resource_pattern_type if call.version >= 1 else _LITERAL,
-                one.principal, one.host, one.operation, one.permission_type)
+                _known(one.resource_type, _MOST_TYPE), one.resource_name, _known(pattern, _MOST_PATTERN), one.principal,
+                one.host, _known(one.operation, _MOST_OPERATION), _known(one.permission_type, _MOST_PERMISSION))
             _check(acl, call)
             if acl not in log.acl_set and acl not in new:
                 new[acl] = messages.AccessControlEntryRecord(id=_new_id(call), **acl._asdict())
@@ -139,19 +150,23 @@ def _check(acl: Acl, call: Call) -> None:
 
 
 @handles("DeleteAcls", controller=True)
-def delete_acls(call: Call) -> Any:
-    """Delete the ACLs that filters match."""
+async def delete_acls(call: Call) -> Any:
+    """Delete the ACLs that filters match. Others are answered while there are many of both."""
     response, log = messages.DeleteAclsResponse, call.cluster.controller.log
     try:
         filters = [_filter(one, call) for one in call.message.filters]
     except _NoRequest:
         return call.connection.close()
     rows, left = [], {acl_id: Acl.of(record) for acl_id, record in log.acls.items()}
-    removed, seen = list[UUID](), set[AclFilter]()
+    removed, seen, looked_at = list[UUID](), set[AclFilter](), 0
     for wanted in filters:
         row = response.DeleteAclsFilterResult(error_message=None)
         matching = [] if wanted in seen else [acl_id for acl_id, acl in left.items() if wanted.matches(acl)]
         seen.add(wanted)
+        looked_at += len(left)
+        if looked_at > _TURN:
+            looked_at = 0
+            await asyncio.sleep(0)
         for acl in map(left.pop, matching):
             gone = response.DeleteAclsMatchingAcl(
                 error_message=None, resource_type=acl.resource_type, resource_name=acl.resource_name,
@@ -161,5 +176,5 @@ def delete_acls(call: Call) -> Any:
             row.matching_acls.append(gone)
         removed += matching
         rows.append(row)
-    log.append(*(messages.RemoveAccessControlEntryRecord(id=acl_id) for acl_id in removed))
+    log.append(*(messages.RemoveAccessControlEntryRecord(id=acl_id) for acl_id in removed if acl_id in log.acls))
     return response(filter_results=rows)

@@ -14,6 +14,7 @@ from kwire.fleet.cluster import (
     INTERNAL_TOPICS,
     OFFSETS_TOPIC,
     TRANSACTIONS_TOPIC,
+    NewPartitions,
     Partition,
     Topic,
     check_topic_name,
@@ -87,7 +88,8 @@ def metadata(call: Call) -> Any:
         topics = [_topic(call, topic) for topic in cluster.topics.values()]
     else:
         asked = {(one.name, one.topic_id): one for one in message.topics}  # each once, as in KafkaApis: a set
-        topics = [_asked(call, one) for one in asked.values()]
+        new = NewPartitions()
+        topics = [_asked(call, one, new) for one in asked.values()]
     row = messages.MetadataResponse.MetadataResponseBroker
     return messages.MetadataResponse(
         brokers=[row(node_id=node.id, host=node.host, port=node.port, rack=node.rack) for node in cluster.alive()],
@@ -97,7 +99,7 @@ def metadata(call: Call) -> Any:
             operations.CLUSTER))
 
 
-def _asked(call: Call, asked: Any) -> Any:
+def _asked(call: Call, asked: Any, new: NewPartitions) -> Any:
     cluster = call.cluster
     try:
         if asked.name is None or (call.version >= 10 and asked.topic_id != _NO_ID):
@@ -108,7 +110,9 @@ def _asked(call: Call, asked: Any) -> Any:
                 check_topic_name(asked.name)
             if not allowed:
                 raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            cluster.create_topic(asked.name, INTERNAL_PARTITIONS if asked.name in INTERNAL_TOPICS else -1)
+            count = INTERNAL_PARTITIONS if asked.name in INTERNAL_TOPICS else cluster.default_partitions
+            new.take(count)
+            cluster.create_topic(asked.name, count)
         return _topic(call, cluster.topics[asked.name])
     except ApiError as error:
         unnamed = asked.name is None and call.version >= 12

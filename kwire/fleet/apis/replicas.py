@@ -98,12 +98,12 @@ def alter_partition_reassignments(call: Call) -> Any:
     if not message.topics and call.node.offer.is_kraft:
         return response()
     keeps_count = call.version >= 1 and not message.allow_replication_factor_change
-    moves: list[Move] = []
+    moves, up = list[Move](), {node.id for node in call.cluster.alive()}
     rows = [
         response.ReassignableTopicResponse(name=topic.name, partitions=answered(
             topic.partitions,
             lambda one: response.ReassignablePartitionResponse(partition_index=one.partition_index, error_message=None),
-            partial(_reassign, call, topic.name, keeps_count, moves), attrgetter("explanation")))
+            partial(_reassign, call, topic.name, keeps_count, up, moves), attrgetter("explanation")))
         for topic in message.topics if topic.partitions or call.node.offer.is_kraft]
     call.cluster.move(moves)
     answer = response(error_message=None if call.node.offer.is_kraft else "", responses=rows)
@@ -112,12 +112,14 @@ def alter_partition_reassignments(call: Call) -> Any:
     return answer
 
 
-def _reassign(call: Call, name: str, keeps_count: bool, moves: list[Move], asked: Any, _row: Any) -> None:
-    """Add a move. Raises ApiError."""
+def _reassign(
+    call: Call, name: str, keeps_count: bool, up: set[int], moves: list[Move], asked: Any, _row: Any
+) -> None:
+    """Add a move. up: the nodes that are. Raises ApiError."""
     cluster, index = call.cluster, asked.partition_index
     topic = cluster.topics.get(name)
     if not call.node.offer.is_kraft:
-        _check_with_zookeeper(call, topic, asked)
+        _check_with_zookeeper(topic, asked, up)
     if topic is None or not 0 <= index < len(topic.partitions):
         text = f"Unable to find a topic named {name}." if topic is None else f"Unable to find partition {name}:{index}."
         raise ApiError(
@@ -132,12 +134,11 @@ def _reassign(call: Call, name: str, keeps_count: bool, moves: list[Move], asked
             ErrorCode.INVALID_REPLICATION_FACTOR,
             f"The replication factor is changed from {len(partition.replicas)} to {len(replicas)}")
     cluster.storage.check_move(topic, partition, replicas)
-    up = {node.id for node in cluster.alive()}
     leader = partition.leader if partition.leader in replicas else next((node for node in replicas if node in up), -1)
     moves.append((topic, partition, replicas, leader))
 
 
-def _check_with_zookeeper(call: Call, topic: Topic | None, asked: Any) -> None:
+def _check_with_zookeeper(topic: Topic | None, asked: Any, up: set[int]) -> None:
     """May replicas be there (KafkaController.validateReplicas)? Raises ApiError."""
     if asked.replicas is None:
         code = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
@@ -147,7 +148,6 @@ def _check_with_zookeeper(call: Call, topic: Topic | None, asked: Any) -> None:
     there = topic.partitions[asked.partition_index].replicas if (
         topic is not None and 0 <= asked.partition_index < len(topic.partitions)) else []
     added = [node for node in ids if node not in there]
-    up = {node.id for node in call.cluster.alive()}
     if not ids:
         raise refused("Empty replica list specified in partition reassignment.")
     if len(set(ids)) < len(ids):

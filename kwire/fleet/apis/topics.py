@@ -10,7 +10,7 @@ from typing import Any
 
 from kwire import messages
 from kwire.fleet.apis.registry import Call, answered, handles
-from kwire.fleet.cluster import INTERNAL_TOPICS, MOST_PARTITIONS, TOO_MANY_PARTITIONS, Topic
+from kwire.fleet.cluster import INTERNAL_TOPICS, MOST_PARTITIONS, TOO_MANY_PARTITIONS, NewPartitions, Topic
 from kwire.fleet.errors import ApiError
 from kwire.fleet.topic_configs import FIRST_WITH_TIERS, OF_TIERS, check_topic_configs, topic_configs
 from kwire.schema.error_codes import ErrorCode
@@ -31,7 +31,10 @@ def create_topics(call: Call) -> Any:
     message = call.message
     validate = call.version >= 1 and message.validate_only
     names = Counter(row.name for row in message.topics)
-    partitions = sum(len(row.assignments) or max(row.num_partitions, 0) for row in message.topics)
+    default = call.cluster.default_partitions
+    partitions = sum(
+        len(row.assignments) or (default if row.num_partitions == -1 else max(row.num_partitions, 0))
+        for row in message.topics)
     result = messages.CreateTopicsResponse.CreatableTopicResult
     rows = []
     for row in {row.name: row for row in message.topics}.values():
@@ -124,7 +127,7 @@ def check_replicas(call: Call, ids: list[int], replicas: int | None) -> None:
     start = "The manual partition assignment includes"
     if not ids:
         raise refused(f"{start} an empty replica list.")
-    known = {node.id for node in call.cluster.nodes if node.is_broker}
+    known = call.cluster.broker_ids
     ascending = sorted(ids)
     for at, node in enumerate(ascending):
         if node not in known:
@@ -213,7 +216,7 @@ def delete_topics(call: Call) -> Any:
 @handles("CreatePartitions", controller=True)
 def create_partitions(call: Call) -> Any:
     """Let topics have more partitions."""
-    result = messages.CreatePartitionsResponse.CreatePartitionsTopicResult
+    result, new = messages.CreatePartitionsResponse.CreatePartitionsTopicResult, NewPartitions()
 
     def add(asked: Any, row: Any) -> None:
         assignments = None if asked.assignments is None else [list(one.broker_ids) for one in asked.assignments]
@@ -227,8 +230,7 @@ def create_partitions(call: Call) -> Any:
         if not have:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         topic = call.cluster.topic(asked.name)
-        if asked.count - len(topic.partitions) > MOST_PARTITIONS:
-            raise ApiError(ErrorCode.POLICY_VIOLATION, TOO_MANY_PARTITIONS)
+        new.take(asked.count - len(topic.partitions))
         if asked.name in INTERNAL_TOPICS:  # by their number each key has its partition
             raise ApiError(ErrorCode.INVALID_REQUEST, f"The partitions of {asked.name} are fixed.")
         call.cluster.add_partitions(topic, asked.count, assignments, call.message.validate_only)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
@@ -14,7 +15,7 @@ from kwire.codec.record_serdes import encode_metadata_record
 from kwire.codec.records import build_batch
 from kwire.fleet.clock import Clock
 from kwire.fleet.controller.acls import Acl
-from kwire.fleet.errors import ApiError, storage_errors
+from kwire.fleet.errors import ApiError, StorageErrors, certainly
 from kwire.schema.feature_levels import KRAFT_VERSION
 from kwire.storage.metadata.image import ClusterImage
 from kwire.storage.metadata.levels import Loss, Writer, eligible_replicas, known_level, written
@@ -26,7 +27,6 @@ from kwire.storage.metadata.tables import Entity, Tables, Topic
 if TYPE_CHECKING:
     from kwire.fleet.disk.metadata_store import MetadataStore
 
-_TRIES = 20  # of what must be done
 MOST_SNAPSHOTS = 100  # the older ones are deleted
 Row = tuple[bytes | None, bytes]  # key, value
 
@@ -107,7 +107,7 @@ class MetadataLog:
 
     def _flush(self) -> None:
         while self._store is not None and self._waiting:
-            with storage_errors(self._store.path):
+            with StorageErrors(self._store.path):
                 self._store.append(*self._waiting[0])
             del self._waiting[0]
 
@@ -208,21 +208,15 @@ class MetadataLog:
         if not made:
             return
         rows: list[Row] = [(None, encode_metadata_record(*one) if self._store is not None else b"") for one in made]
-        steps = iter([(work, copy.copy(record)) for record, _ in made for work in (self._count_acl, self._replay)])
-        step, tries = next(steps, None), _TRIES
-        changes_levels = any(isinstance(record, messages.FeatureLevelRecord) for record, _ in made)
+        works = (self._count_acl, self._replay)
+        steps = list[Callable[[], None]]()
+        steps += [partial(work, copy.copy(record)) for record, _ in made for work in works]
+        if any(isinstance(record, messages.FeatureLevelRecord) for record, _ in made):
+            steps.append(self._levels_changed)
+        each = iter(steps)
         self._take(rows, certain=certain)
-        while step is not None:  # they are written: where memory is short for a moment, once more
-            try:
-                step[0](step[1])
-            except MemoryError:
-                tries -= 1
-                if not tries:
-                    raise
-                continue
-            step = next(steps, None)
-        if changes_levels:
-            self._levels_changed()
+        for step in each:
+            certainly(step)
 
     def _count_acl(self, record: Any) -> None:
         if isinstance(record, messages.AccessControlEntryRecord):
@@ -256,8 +250,8 @@ class MetadataLog:
         values = [(kind, record, encode(record, 0)) for kind, record in records]
         self._take([(control_key(kind), value) for kind, _, value in values], control=True, certain=certain)
         for kind, record, value in values:
-            self._quorum.note(kind, record, value)
-        self._levels_changed()
+            certainly(partial(self._quorum.note, kind, record, value))
+        certainly(self._levels_changed)
 
     # snapshots
 
@@ -272,7 +266,7 @@ class MetadataLog:
         content = b"".join(image_batches(self._image(self._tables)))
         if self._store is not None:
             self._flush()
-            with storage_errors(self._store.path):
+            with StorageErrors(self._store.path):
                 self._store.keep_snapshot(name, content, MOST_SNAPSHOTS)
             return name
         self._snapshots[name] = content

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kwire.fleet.coordinators.consumer_groups import ConsumerGroup
 from kwire.fleet.coordinators.groups import Group
-from kwire.fleet.errors import ApiError
+from kwire.fleet.errors import ApiError, certainly
 from kwire.schema.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -84,12 +84,14 @@ class GroupCoordinator:
 
     def _replace(self, old: Group | ConsumerGroup | None, new: Group | ConsumerGroup, group_id: str) -> None:
         if old is not None:
-            old.close()
             new.offsets, new.old_offsets, new.pending_offsets = old.offsets, old.old_offsets, old.pending_offsets
         new.kept = partial(self._cluster.storage.offsets_committed, group_id)
+        replaced = partial(self.groups.__setitem__, group_id, new)
         if isinstance(new, ConsumerGroup) or isinstance(old, ConsumerGroup):
             self._cluster.storage.group_changed(group_id, isinstance(new, ConsumerGroup))
-        self.groups[group_id] = new
+        certainly(replaced)
+        if old is not None:
+            certainly(old.close)
 
     def new_member_id(self, client_id: str, instance_id: str | None) -> str:
         """An id for a new member: client.id (or group.instance.id), a dash and a random id, as Kafka's."""
@@ -100,11 +102,10 @@ class GroupCoordinator:
         group = self.group(group_id)
         if group.members:
             raise ApiError(ErrorCode.NON_EMPTY_GROUP)
-        group.forget(list(group.offsets))
-        if isinstance(group, ConsumerGroup):
-            self._cluster.storage.group_changed(group_id, False)
-        group.close()
-        del self.groups[group_id]
+        gone = partial(self.groups.pop, group_id, None)
+        self._cluster.storage.group_deleted(group_id, list(group.offsets), isinstance(group, ConsumerGroup))
+        certainly(gone)
+        certainly(group.close)
 
     def forget_offsets(self) -> None:
         """Forget what all groups have committed."""

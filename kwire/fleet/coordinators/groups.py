@@ -6,10 +6,11 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 from kwire.fleet.clock import Clock, Timer
-from kwire.fleet.errors import ApiError
+from kwire.fleet.errors import ApiError, certainly
 from kwire.schema.error_codes import ErrorCode
 
 EMPTY, PREPARING, COMPLETING, STABLE, DEAD = "Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead"
@@ -60,28 +61,37 @@ class CommittedOffsets:
 
     def commit(self, offsets: dict[TopicPartition, CommittedOffset]) -> None:
         """Keep offsets."""
+        counts = partial(self.offsets.update, offsets)
         self.kept(offsets)
-        self.offsets.update(offsets)
+        certainly(counts)
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
         """Forget the offsets of partitions."""
-        gone = [one for one in partitions if one in self.offsets]
-        self.kept(dict.fromkeys(gone))
-        for one in gone:
-            del self.offsets[one]
+        gone = dict.fromkeys(one for one in partitions if one in self.offsets)
+
+        def forgotten() -> None:
+            for one in gone:
+                self.offsets.pop(one, None)
+
+        self.kept(gone)
+        certainly(forgotten)
 
     def commit_pending(
         self, producer_id: int, producer_epoch: int, offsets: dict[TopicPartition, CommittedOffset]
     ) -> None:
         """Keep offsets of a transaction until it ends (KIP-98)."""
+        def wait() -> None:
+            self.pending_offsets.setdefault(producer_id, {}).update(offsets)
+
         self.kept(offsets, (producer_id, producer_epoch))
-        self.pending_offsets.setdefault(producer_id, {}).update(offsets)
+        certainly(wait)
 
     def end_transaction(self, producer_id: int, commit: bool) -> None:
         """A transaction has ended: its offsets count, or never were."""
-        offsets = self.pending_offsets.pop(producer_id, {})
+        offsets = self.pending_offsets.get(producer_id, {})
         if commit:
             self.offsets.update(offsets)
+        self.pending_offsets.pop(producer_id, None)
 
     def is_pending(self, partition: TopicPartition) -> bool:
         """Whether an ongoing transaction has an offset of the partition (require_stable, KIP-447)."""

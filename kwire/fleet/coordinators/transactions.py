@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from collections.abc import Set
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from kwire.fleet.clock import Timer
-from kwire.fleet.errors import ApiError
+from kwire.fleet.errors import ApiError, certainly
 from kwire.schema.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -19,11 +19,10 @@ _PREPARED = {"PrepareCommit": True, "PrepareAbort": False, "PrepareEpochFence": 
 _BLOCK = 1000  # producer ids that are taken at a time (ProducerIdsBlock)
 _LARGEST_EPOCH = (1 << 15) - 2  # the last one is kept to fence: Short.MAX_VALUE - 1
 _AGAIN = 1.0  # seconds until what the disk refused is tried again
-_TRIES = 20  # to have a timer where memory is short
 Participant = tuple[str, int] | str  # a partition, or a group whose offsets are committed
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Transaction:
     """The state of one transactional id. timeout: seconds; participants: partitions, and groups by their ids."""
 
@@ -32,22 +31,11 @@ class Transaction:
     epoch: int
     timeout: float
     state: str = EMPTY
-    participants: set[Participant] = field(default_factory=set)
+    participants: frozenset[Participant] = frozenset()
     last_epoch: int = -1  # before the last bump
     last_producer_id: int = -1
     started: float = 0.0
     is_restored: bool = False  # its groups are known by their partitions alone
-
-
-@contextmanager
-def _or_as_before(known: Transaction) -> Iterator[None]:
-    """What is refused in it has not changed the transaction."""
-    before = replace(known)
-    try:
-        yield
-    except BaseException:  # MemoryError too
-        vars(known).update(vars(before))
-        raise
 
 
 class TransactionCoordinator:
@@ -84,17 +72,17 @@ class TransactionCoordinator:
             raise ApiError(ErrorCode.PRODUCER_FENCED)
         self._check_whole(known)
         if known.state == ONGOING:
-            with _or_as_before(known):
-                known.epoch += 1  # fence first, then abort
-                self._prepare(known, commit=False)
-            self._complete(known)
-        with _or_as_before(known):
-            known.timeout = timeout_ms / 1000
-            self._bump(known)
-            known.state, known.started = EMPTY, 0.0
-            self._cluster.storage.transaction_changed(known)
-        self.transactions[transactional_id] = known
+            known = self._ended(known, False, {"epoch": known.epoch + 1})  # fence first, then abort
+        known = self._kept(known, self._bumped(known) | {"timeout": timeout_ms / 1000, "state": EMPTY, "started": 0.0})
         return known.producer_id, known.epoch
+
+    def _kept(self, known: Transaction, changes: dict[str, Any]) -> Transaction:
+        """The transaction with changes, when they are kept. Raises ApiError, MemoryError, and nothing has changed."""
+        changed = replace(known, **changes)
+        counts = partial(self.transactions.__setitem__, changed.id, changed)
+        self._cluster.storage.transaction_changed(changed)
+        certainly(counts)
+        return changed
 
     @staticmethod
     def _may_go_on(known: Transaction, producer_id: int, epoch: int) -> bool:
@@ -102,12 +90,12 @@ class TransactionCoordinator:
             return epoch in (known.epoch, known.last_epoch)
         return known.last_producer_id == producer_id
 
-    def _bump(self, known: Transaction) -> None:
+    def _bumped(self, known: Transaction) -> dict[str, Any]:
+        """What changes with the next epoch, or the next producer id."""
         if known.epoch >= _LARGEST_EPOCH:
-            known.last_producer_id, known.last_epoch = known.producer_id, known.epoch
-            known.producer_id, known.epoch = self.new_producer_id(), 0
-        else:
-            known.last_epoch, known.epoch = known.epoch, known.epoch + 1
+            return {"last_producer_id": known.producer_id, "last_epoch": known.epoch,
+                    "producer_id": self.new_producer_id(), "epoch": 0}
+        return {"last_epoch": known.epoch, "epoch": known.epoch + 1}
 
     def of(self, transactional_id: str, producer_id: int, epoch: int) -> Transaction:
         """The transaction of a producer. Raises ApiError: INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED."""
@@ -120,18 +108,16 @@ class TransactionCoordinator:
             raise ApiError(ErrorCode.PRODUCER_FENCED)
         return known
 
-    def join(self, transactional_id: str, producer_id: int, epoch: int, participants: set[Participant]) -> None:
+    def join(self, transactional_id: str, producer_id: int, epoch: int, participants: Set[Participant]) -> None:
         """Let partitions or groups take part; the first ones begin the transaction. Raises ApiError."""
         known = self.of(transactional_id, producer_id, epoch)
         self._check_whole(known)
-        with _or_as_before(known):
-            if known.state != ONGOING:
-                known.participants = set()
-                known.state, known.started = ONGOING, self._cluster.clock.now()
-            if not participants <= known.participants:
-                known.participants = known.participants | participants
-                self._cluster.storage.transaction_changed(known)
-        self._timer.at(known.started + known.timeout)
+        goes_on = known.state == ONGOING
+        there = known.participants if goes_on else frozenset[Participant]()
+        started = known.started if goes_on else self._cluster.clock.now()
+        self._timer.at(started + known.timeout)
+        if not participants <= there:
+            self._kept(known, {"state": ONGOING, "started": started, "participants": there | participants})
 
     @staticmethod
     def _check_whole(known: Transaction) -> None:
@@ -143,8 +129,7 @@ class TransactionCoordinator:
         """Go on with these, by transactional id: those that were about to end are ended. Raises ApiError."""
         self.transactions, self._next_producer_id = transactions, next_producer_id
         self._block_end = next_producer_id
-        for known in transactions.values():
-            known.is_restored = bool(known.participants)
+        for known in list(transactions.values()):
             if known.state in _PREPARED:
                 self._complete(known)
             elif known.state == ONGOING:
@@ -199,52 +184,34 @@ class TransactionCoordinator:
         if known.state in _PREPARED or (known.state != ONGOING and not (bump and not commit)):
             raise ApiError(ErrorCode.INVALID_TXN_STATE)
         last = bump and known.epoch >= _LARGEST_EPOCH  # its markers have the old producer id
-        with _or_as_before(known):
-            if last:
-                known.epoch += 1
-            elif bump:
-                self._bump(known)
-            self._prepare(known, commit)
-        self._complete(known)
+        known = self._ended(
+            known, commit, {"epoch": known.epoch + 1} if last else self._bumped(known) if bump else {})
         if last:
-            with _or_as_before(known):
-                self._bump(known)
-                self._cluster.storage.transaction_changed(known)
+            known = self._kept(known, self._bumped(known))
         return known.producer_id, known.epoch
 
-    def _prepare(self, known: Transaction, commit: bool) -> None:
-        """From here on the transaction ends so, whatever happens."""
-        known.state = "PrepareCommit" if commit else "PrepareAbort"
-        self._cluster.storage.transaction_changed(known)
+    def _ended(self, known: Transaction, commit: bool, changes: dict[str, Any]) -> Transaction:
+        """The transaction with changes, when it has ended.
 
-    def _complete(self, known: Transaction) -> None:
-        """Write the markers with the epoch as it is now, and let the offsets count or not.
-
-        Raises ApiError where that cannot be written: it is tried again until it can.
+        Raises ApiError, MemoryError. If it was prepared until then it ends so all the same, when it can.
         """
         try:
-            self._try_to_complete(known)
+            return self._complete(self._kept(known, changes | {"state": "PrepareCommit" if commit else "PrepareAbort"}))
         except (ApiError, MemoryError):
-            self._try_again()
+            certainly(self._end_again)
             raise
 
-    def _try_again(self) -> None:
-        tries = _TRIES
-        while tries:
-            try:
-                return self._timer.at(self._cluster.clock.now() + _AGAIN)
-            except MemoryError:  # short for a moment
-                tries -= 1
+    def _end_again(self) -> None:
+        self._timer.at(self._cluster.clock.now() + _AGAIN)
 
-    def _try_to_complete(self, known: Transaction) -> None:
+    def _complete(self, known: Transaction) -> Transaction:
+        """Write the markers with the epoch as it is now, and let the offsets count or not. Raises ApiError."""
         commit = _PREPARED[known.state]
         self._mark(known, commit, self._cluster.clock.now_ms())
         names = [one for one in known.participants if isinstance(one, str)]
         self._cluster.groups.end_transaction(known.producer_id, commit, None if known.is_restored else names)
-        known.participants = set()
-        known.is_restored = False
-        known.state = COMMITTED if commit else ABORTED
-        self._cluster.storage.transaction_changed(known)
+        return self._kept(known, {
+            "participants": frozenset(), "is_restored": False, "state": COMMITTED if commit else ABORTED})
 
     def _mark(self, known: Transaction, commit: bool, now: int) -> None:
         for topic, index in self._cluster.storage.marked(known.participants):
@@ -261,10 +228,9 @@ class TransactionCoordinator:
             if one.state in _PREPARED or (one.state == ONGOING and one.started + one.timeout <= now):
                 try:
                     if one.state == ONGOING:
-                        with _or_as_before(one):
-                            one.epoch += 1
-                            self._prepare(one, commit=False)
-                    self._complete(one)
+                        self._ended(one, False, {"epoch": one.epoch + 1})
+                    else:
+                        self._complete(one)
                 except (ApiError, MemoryError):  # the disk is full: another time
                     due.append(now + _AGAIN)
             elif one.state == ONGOING:

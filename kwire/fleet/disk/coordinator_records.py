@@ -124,6 +124,7 @@ def read_transactions(log: PartitionLog) -> dict[str, Transaction]:
         found[name] = Transaction(
             name, value.producer_id, value.producer_epoch, value.transaction_timeout_ms / 1000,
             TRANSACTION_STATES[value.transaction_status],
-            {(topic.topic, index) for topic in value.transaction_partitions or () for index in topic.partition_ids},
-            last_producer_id=value.previous_producer_id, started=value.transaction_start_timestamp_ms / 1000)
+            frozenset((row.topic, index) for row in value.transaction_partitions or () for index in row.partition_ids),
+            last_producer_id=value.previous_producer_id, started=value.transaction_start_timestamp_ms / 1000,
+            is_restored=bool(value.transaction_partitions))
     return found

@@ -14,7 +14,7 @@ import errno
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -44,9 +44,9 @@ from kwire.fleet.disk.coordinator_records import (
 from kwire.fleet.disk.metadata_store import TOPIC, MetadataStore
 from kwire.fleet.disk.node_folder import NodeFolder
 from kwire.fleet.disk.segment_store import SegmentStore
-from kwire.fleet.errors import ApiError, storage_errors
+from kwire.fleet.errors import ApiError, StorageErrors
 from kwire.fleet.logs.log_settings import LogSettings
-from kwire.fleet.logs.partition_log import PartitionLog
+from kwire.fleet.logs.partition_log import PartitionLog, epochs_from
 from kwire.fleet.storage import LogPlace, Storage
 from kwire.schema.error_codes import ErrorCode
 from kwire.schema.feature_levels import KRAFT_VERSION
@@ -209,6 +209,7 @@ class DiskStorage(Storage):
         log = store.open() or PartitionLog(store)
         log.settings = self._settings(topic)
         log.start_offset = max(log.start_offset, min(node.starts.get((topic.name, index), 0), log.end_offset))
+        log.epochs = epochs_from(log.epochs, log.start_offset)
         leader_epoch = max(record.leader_epoch, log.epochs[-1][0] if log.epochs else 0)
         if record.leader != home:
             leader_epoch += 1
@@ -308,7 +309,7 @@ class DiskStorage(Storage):
     def place_of(self, node_id: int) -> LogPlace:
         """As Storage's: its folder. Raises ApiError, KAFKA_STORAGE_ERROR."""
         path = self._nodes[node_id].path
-        with storage_errors(path):
+        with StorageErrors(path):
             usage = shutil.disk_usage(path)
         return LogPlace(path, usage.total, usage.free)
 
@@ -318,7 +319,7 @@ class DiskStorage(Storage):
 
     def partitions_added(self, topic: Topic, partitions: list[Partition]) -> None:
         """As Storage's: their folders, with the topic's id."""
-        with storage_errors(self.folder):
+        with StorageErrors(self.folder):
             for partition in partitions:
                 self._nodes[partition.replicas[0]].name_topic(topic.name, partition.index, topic.id)
 
@@ -357,6 +358,15 @@ class DiskStorage(Storage):
             row = group_row(group_id, is_consumer, self._running().clock.now_ms())
             self._append(OFFSETS_TOPIC, group_id, [row], None)
 
+    def group_deleted(self, group_id: str, partitions: list[TopicPartition], is_consumer: bool) -> None:
+        """As Storage's: one batch."""
+        now = self._running().clock.now_ms()
+        rows = offset_rows(group_id, dict.fromkeys(partitions), False, now)
+        if is_consumer:
+            rows.append(group_row(group_id, False, now))
+        if rows:
+            self._append(OFFSETS_TOPIC, group_id, rows, None)
+
     def transaction_changed(self, transaction: Transaction) -> None:
         """As Storage's."""
         cluster = self._running()
@@ -382,7 +392,7 @@ class DiskStorage(Storage):
             cluster.create_topic(name, INTERNAL_PARTITIONS)
         return partition_for(key, len(cluster.topics[name].partitions))
 
-    def marked(self, participants: set[Participant]) -> list[TopicPartition]:
+    def marked(self, participants: Set[Participant]) -> list[TopicPartition]:
         """As Storage's; a group's offsets are in a partition that gets a marker too."""
         return sorted({
             (OFFSETS_TOPIC, self._partition_for(OFFSETS_TOPIC, one)) if isinstance(one, str) else one

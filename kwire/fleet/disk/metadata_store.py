@@ -8,7 +8,8 @@ from contextlib import suppress
 
 from kwire.errors import CorruptBatchError, KwireError
 from kwire.fleet.disk.segment_store import EPOCHS_FILE, MOST_SEGMENT
-from kwire.output import new_file
+from kwire.fleet.disk.whole_files import write_whole
+from kwire.fleet.errors import certainly
 from kwire.storage.metadata.image import ClusterImage
 from kwire.storage.metadata.snapshots import snapshot_id
 from kwire.storage.side_files.checkpoints import LeaderEpoch, leader_epoch_checkpoint, read_leader_epochs
@@ -57,8 +58,7 @@ class MetadataStore:
     def append(self, base_offset: int, epoch: int, data: bytes) -> None:
         """Write a batch: all of it or nothing. Raises OSError, KwireError."""
         if self._writer is None:
-            with suppress(FileNotFoundError):
-                os.truncate(*self._file)  # what was refused stays refused
+            self._take_back()
             self._writer = self._opened()
         if self._writer.next_offset > base_offset:
             raise CorruptBatchError(f"the metadata log ends at {self._writer.next_offset}", offset=base_offset)
@@ -69,13 +69,22 @@ class MetadataStore:
             assert self._writer.path is not None
             self._file = self._writer.path, os.path.getsize(self._writer.path)
         except BaseException:
-            self.abandon()
+            certainly(self.abandon)
+            try:  # noqa: SIM105 - suppress() takes memory
+                certainly(self._take_back)
+            except OSError:
+                pass
             raise
 
+    def _take_back(self) -> None:
+        """What was refused stays refused: now, or where the disk cannot, before the next batch."""
+        with suppress(FileNotFoundError):
+            os.truncate(*self._file)
+
     def _begin_epoch(self, epoch: LeaderEpoch) -> None:
-        with new_file(os.path.join(self.path, EPOCHS_FILE), force=True, sync=False) as file:
-            file.write(leader_epoch_checkpoint([*self._epochs, epoch]))
-        self._epochs.append(epoch)
+        epochs = [*self._epochs, epoch]
+        write_whole(os.path.join(self.path, EPOCHS_FILE), leader_epoch_checkpoint(epochs))
+        self._epochs = epochs
 
     def snapshots(self) -> dict[str, bytes]:
         """The snapshots in the folder: name -> content, oldest first. Raises OSError."""
@@ -90,8 +99,7 @@ class MetadataStore:
 
     def keep_snapshot(self, name: str, content: bytes, most: int) -> None:
         """Write a snapshot; only so many newest ones stay. Raises OSError."""
-        with new_file(os.path.join(self.path, name), force=True, sync=False) as file:
-            file.write(content)
+        write_whole(os.path.join(self.path, name), content)
         for old in self._snapshot_names()[:-most]:
             with suppress(OSError):
                 os.unlink(os.path.join(self.path, old))
@@ -104,7 +112,8 @@ class MetadataStore:
 
     def abandon(self) -> None:
         """Close the files as they are; the next batch opens them again."""
-        writer, self._writer = self._writer, None
+        writer = self._writer
         if writer is not None:
             with suppress(OSError, ValueError):
-                writer.__exit__(OSError, OSError(), None)
+                writer.__exit__(OSError, None, None)
+            self._writer = None

@@ -9,8 +9,8 @@ from uuid import UUID
 
 from kwire.errors import KwireError
 from kwire.fleet.coordinators.groups import TopicPartition
+from kwire.fleet.disk.whole_files import write_whole
 from kwire.fleet.releases import Offer
-from kwire.output import new_file
 from kwire.storage.formatting.meta_properties import META_PROPERTIES, MetaProperties
 from kwire.storage.side_files.checkpoints import (
     PartitionOffset,
@@ -85,14 +85,17 @@ class NodeFolder:
 
     def keep_start(self, partition: TopicPartition, offset: int) -> None:
         """A log begins at another offset. Raises OSError."""
-        self.starts[partition] = offset
-        self._write(_STARTS, _checkpoint(self.starts))
+        starts = {**self.starts, partition: offset}
+        self._write(_STARTS, _checkpoint(starts))
+        self.starts = starts
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
         """Partitions were deleted. Raises OSError."""
-        gone = [one for one in partitions if self.starts.pop(one, None) is not None]
-        if gone:
-            self._write(_STARTS, _checkpoint(self.starts))
+        gone = set(partitions)
+        starts = {one: offset for one, offset in self.starts.items() if one not in gone}
+        if len(starts) < len(self.starts):
+            self._write(_STARTS, _checkpoint(starts))
+            self.starts = starts
 
     def end(self, ends: Mapping[TopicPartition, int], broker_epoch: int) -> None:
         """A clean shutdown: the checkpoints of where the logs end, and the broker's last epoch. Raises OSError."""
@@ -108,8 +111,7 @@ class NodeFolder:
             self._lock = -1
 
     def _write(self, name: str, data: bytes) -> None:
-        with new_file(os.path.join(self.path, name), force=True, sync=False) as file:
-            file.write(data)
+        write_whole(os.path.join(self.path, name), data)
 
 
 def _checkpoint(offsets: Mapping[TopicPartition, int]) -> bytes:

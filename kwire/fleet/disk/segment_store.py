@@ -15,11 +15,11 @@ from functools import partial
 from typing import Any
 
 from kwire.errors import CorruptBatchError
-from kwire.fleet.errors import ApiError, storage_errors
+from kwire.fleet.disk.whole_files import write_whole
+from kwire.fleet.errors import ApiError, StorageErrors, certainly
 from kwire.fleet.logs.batch_store import PIECE_BYTES, BatchStore, Entry, Segment, entries_in, size_of_first
 from kwire.fleet.logs.partition_log import Aborted, PartitionLog
 from kwire.fleet.logs.producer_state import Producer, WrittenBatch
-from kwire.output import new_file
 from kwire.schema.error_codes import ErrorCode
 from kwire.storage.places.discovery import beside
 from kwire.storage.side_files.checkpoints import LeaderEpoch, leader_epoch_checkpoint, read_leader_epochs
@@ -65,22 +65,24 @@ class SegmentFiles(Segment):
         """The entries of its .txnindex. Raises OSError."""
         return TransactionIndex(_content(self.path, ".txnindex")).entries
 
-    def _keep(self, entry: Entry) -> None:
-        if self._since > self._interval:
-            self._offsets.append(entry.last_offset)
-            self._positions.append(self.size - len(entry.data))
-            if not self._times or self.largest_timestamp > self._times[-1]:
-                self._times.append(self.largest_timestamp)
+    def _keep(self, entry: Entry, largest: int) -> None:
+        """As Segment's. Who looks something up reads _offsets and _times: they grow last."""
+        since = self._since
+        if since > self._interval:
+            if not self._times or largest > self._times[-1]:
                 self._time_offsets.append(entry.last_offset)
-            self._since = 0
-        self._since += len(entry.data)
+                self._times.append(largest)
+            self._positions.append(self.size)
+            self._offsets.append(entry.last_offset)
+            since = 0
+        self._since = since + len(entry.data)
 
     def entries(self, offset: int, most: int) -> Iterator[Entry]:
         """As Segment's; the file is read in pieces, from the place that the index says."""
         at = bisect_right(self._offsets, offset) - 1
         position = self._positions[at] if at >= 0 else 0
         wanted = min(max(most, _HEAD_BYTES) + self._interval, MOST_SEGMENT)
-        with storage_errors(self.path), open(self.path, "rb", buffering=0) as file:
+        with StorageErrors(self.path), open(self.path, "rb", buffering=0) as file:
             while position < self.size:
                 wanted = min(wanted, self.size - position)
                 piece = os.pread(file.fileno(), wanted, position)
@@ -196,58 +198,70 @@ class SegmentStore(BatchStore):
                 self._list()
                 self._reopened()
             else:
+                self._take_back()
                 self._writer = self._write(base_offset)
         return self._writer
 
     def _take_back(self) -> None:
         """Take away what an append has left that was answered with an error: the producer sends it again."""
-        last = self.segments[-1]
-        for name in os.listdir(self.folder):
-            if name.endswith(".log") and int(name[:-4]) > last.base_offset:
-                SegmentFiles(os.path.join(self.folder, name), int(name[:-4]), 0).remove()
-        os.truncate(last.path, last.size)
+        end = self.segments[-1].base_offset if self.segments else -1
+        with suppress(FileNotFoundError):  # a new partition, whose folder goes with it
+            for name in os.listdir(self.folder):
+                if name.endswith(".log") and int(name[:-4]) > end:
+                    SegmentFiles(os.path.join(self.folder, name), int(name[:-4]), 0).remove()
+            if self.segments:
+                os.truncate(self.segments[-1].path, self.segments[-1].size)
 
     def add(self, entry: Entry) -> None:
         """As BatchStore's; the batch is handed to the operating system."""
-        with storage_errors(self.folder):
+        with StorageErrors(self.folder):
             writer = self._opened(entry.base_offset)
             if self.segments and writer.next_offset != entry.base_offset:  # recovered with less, or more, than was kept
                 raise CorruptBatchError(f"the log ends at {writer.next_offset}", offset=entry.base_offset)
             try:
                 writer.append(entry.data)
+                assert writer.path is not None
+                if not self.segments or self.segments[-1].path != writer.path:
+                    self._begun(writer.path)
+                self.segments[-1].note(entry)
             except BaseException:
-                self.abandon()
+                self._refuse()
                 raise
-            assert writer.path is not None
-            if not self.segments or self.segments[-1].path != writer.path:
-                self._begun(writer.path)
-            self.segments[-1].note(entry)
 
     def roll(self, base_offset: int) -> None:
         """As BatchStore's."""
-        with storage_errors(self.folder):
+        with StorageErrors(self.folder):
             writer = self._opened(base_offset)
             try:
                 writer.roll()
+                assert writer.path is not None
+                if self.segments[-1].path != writer.path:
+                    self._begun(writer.path)
             except BaseException:
-                self.abandon()
+                self._refuse()
                 raise
-            assert writer.path is not None
-            if self.segments[-1].path != writer.path:
-                self._begun(writer.path)
+
+    def _refuse(self) -> None:
+        """After an error: what is in the files is again what is known, now if it can be, else before the next batch."""
+        certainly(self.abandon)
+        try:  # noqa: SIM105 - suppress() takes memory
+            certainly(self._take_back)
+        except OSError:
+            pass
 
     def _begun(self, path: str) -> None:
         self.segments.append(SegmentFiles(path, int(os.path.basename(path)[:-4]), self._interval))
 
     def abandon(self) -> None:
         """Close the files as they are, after an error; the next batch opens them again."""
-        writer, self._writer = self._writer, None
+        writer = self._writer
         if writer is not None:
-            writer.__exit__(OSError, OSError(), None)
+            writer.__exit__(OSError, None, None)
+            self._writer = None
 
     def drop(self, count: int) -> None:
         """As BatchStore's."""
-        with storage_errors(self.folder):
+        with StorageErrors(self.folder):
             for _ in range(count):
                 self.segments[0].remove()
                 del self.segments[0]
@@ -256,7 +270,7 @@ class SegmentStore(BatchStore):
         """As BatchStore's: written beside the segments, then swapped; after a kill the next start ends the swap."""
         base = self.segments[first].base_offset
         scratch = os.path.join(self._node, f".{self._topic}-{self._partition}.cleaned")
-        with storage_errors(self.folder):
+        with StorageErrors(self.folder):
             shutil.rmtree(scratch, ignore_errors=True)
             try:
                 with SegmentWriter(
@@ -274,24 +288,26 @@ class SegmentStore(BatchStore):
                 shutil.rmtree(scratch, ignore_errors=True)
             snapshot = beside(self._path(base), ".snapshot")
             kept = _read(snapshot)
-            for segment in self.segments[first : first + count]:
-                segment.remove()
+            path, steps = self._path(base), list[Callable[[], None]]()
+            steps += [segment.remove for segment in self.segments[first : first + count]]
             if kept is not None:
-                with open(snapshot, "wb") as file:
-                    file.write(kept)
-            _swap(self._path(base))
-            self.segments[first : first + count] = [SegmentFiles.opened(self._path(base), base, self._interval)]
+                steps.append(partial(write_whole, snapshot, kept))
+            steps.append(partial(_swap, path))
+            for step in steps:
+                certainly(step)
+            whole = certainly(partial(SegmentFiles.opened, path, base, self._interval))
+            self.segments[first : first + count] = [whole]
 
     def keep_epochs(self, epochs: list[tuple[int, int]]) -> None:
         """Write leader-epoch-checkpoint. Raises ApiError."""
-        with storage_errors(self.folder):
+        with StorageErrors(self.folder):
             os.makedirs(self.folder, exist_ok=True)
-            with new_file(os.path.join(self.folder, EPOCHS_FILE), force=True, sync=False) as file:
-                file.write(leader_epoch_checkpoint([LeaderEpoch(*one) for one in epochs]))
+            data = leader_epoch_checkpoint([LeaderEpoch(*one) for one in epochs])
+            write_whole(os.path.join(self.folder, EPOCHS_FILE), data)
 
     def keep_start(self, offset: int) -> None:
         """Write log-start-offset-checkpoint. Raises ApiError."""
-        with storage_errors(self.folder):
+        with StorageErrors(self.folder):
             self._started(offset)
 
     def close(self) -> None:

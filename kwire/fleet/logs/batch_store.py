@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from struct import Struct
 from typing import Any, NamedTuple, TypeAlias
 
@@ -56,39 +56,38 @@ class Segment:
     def __init__(self, base_offset: int) -> None:
         self.base_offset, self.size = base_offset, 0
         self.first_timestamp = self.largest_timestamp = -1
-        self._entries: list[Entry] = []
-        self._bases: list[int] = []
-        self._largest: list[int] = []  # timestamps up to each batch
+        self._entries: list[tuple[Entry, int]] = []  # with the largest timestamp up to each
 
     def __repr__(self) -> str:
         return f"<Segment {self.base_offset}, {self.size} bytes>"
 
     def note(self, entry: Entry) -> None:
-        """A batch was added at the end."""
-        if not self.size:
-            self.first_timestamp = entry.max_timestamp
-        self.size += len(entry.data)
-        self.largest_timestamp = max(self.largest_timestamp, entry.max_timestamp)
-        self._keep(entry)
+        """A batch was added at the end; after a MemoryError it was not."""
+        size, largest = self.size + len(entry.data), max(self.largest_timestamp, entry.max_timestamp)
+        first = self.first_timestamp if self.size else entry.max_timestamp
+        self._keep(entry, largest)
+        self.size, self.first_timestamp, self.largest_timestamp = size, first, largest
 
-    def _keep(self, entry: Entry) -> None:
-        self._entries.append(entry)
-        self._bases.append(entry.base_offset)
-        self._largest.append(self.largest_timestamp)
+    def _keep(self, entry: Entry, largest: int) -> None:
+        self._entries.append((entry, largest))
 
     def entries(self, offset: int, most: int) -> Iterator[Entry]:
         """The batches from the one with the offset on (or the first after it). most: bytes that may be wanted."""
-        at = max(0, bisect_right(self._bases, offset) - 1)
-        if at < len(self._entries) and self._entries[at].last_offset < offset:
+        at = max(0, bisect_right(self._entries, offset, key=_base_offset) - 1)
+        if at < len(self._entries) and self._entries[at][0].last_offset < offset:
             at += 1
         while at < len(self._entries):
-            yield self._entries[at]
+            yield self._entries[at][0]
             at += 1
 
     def near(self, timestamp: int) -> int:
         """An offset at or before the first batch with a timestamp that is not smaller."""
-        at = bisect_left(self._largest, timestamp)
-        return self._bases[at] if at < len(self._bases) else self.base_offset
+        at = bisect_left(self._entries, timestamp, key=itemgetter(1))
+        return self._entries[at][0].base_offset if at < len(self._entries) else self.base_offset
+
+
+def _base_offset(kept: tuple[Entry, int]) -> int:
+    return kept[0].base_offset
 
 
 class BatchStore:

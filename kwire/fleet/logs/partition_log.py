@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from functools import partial
 from operator import attrgetter
 from struct import Struct
 from typing import Any, NamedTuple
 
 from kwire.codec.records import build_batch, read_batches
 from kwire.errors import KwireError
-from kwire.fleet.errors import ApiError, InvalidRecordsError
+from kwire.fleet.errors import ApiError, InvalidRecordsError, certainly
 from kwire.fleet.logs.batch_store import BatchStore, Data, Entry
 from kwire.fleet.logs.log_settings import LogSettings
 from kwire.fleet.logs.producer_state import ProducerStates, WrittenBatch, sequence_after
@@ -120,12 +122,13 @@ class PartitionLog:
             if written is not None:
                 return Appended(written.first_offset, written.timestamp)
         stamped = now if append_time >= 0 else batch.max_timestamp
-        self._add(data, base + count - 1, stamped, leader_epoch, now)
+        appended, written_too = Appended(base, append_time), list[Callable[[], None]]()
         if batch.producer_id >= 0:
-            self.producers.add(
+            written_too.append(self.producers.adding(
                 batch.producer_id, batch.producer_epoch, WrittenBatch(first, last, base, batch.max_timestamp),
-                transactional=batch.is_transactional)
-        return Appended(base, append_time)
+                transactional=batch.is_transactional))
+        self._add(data, base + count - 1, stamped, leader_epoch, now, written_too)
+        return appended
 
     def append_own(
         self, rows: list[tuple[int, bytes, bytes | None]], leader_epoch: int, now: int,
@@ -138,9 +141,9 @@ class PartitionLog:
         producer_id, epoch = producer or (-1, -1)
         data = build_batch(rows, producer_id=producer_id, producer_epoch=epoch, transactional=producer is not None)
         base = self.end_offset
-        self._add(data, base + len(rows) - 1, now, leader_epoch, now)
-        if producer is not None:
-            self.producers.add(producer_id, epoch, WrittenBatch(-1, -1, base, now), transactional=True)
+        then = [] if producer is None else [
+            self.producers.adding(producer_id, epoch, WrittenBatch(-1, -1, base, now), transactional=True)]
+        self._add(data, base + len(rows) - 1, now, leader_epoch, now, then)
 
     def append_marker(
         self, producer_id: int, epoch: int, commit: bool, coordinator_epoch: int, leader_epoch: int, now: int
@@ -151,13 +154,22 @@ class PartitionLog:
         data = build_batch(
             [(now, key, value)], producer_id=producer_id, producer_epoch=epoch, transactional=True, control=True)
         marker = self.end_offset
-        self._add(data, marker, now, leader_epoch, now)
-        first = self.producers.end_transaction(producer_id, epoch, coordinator_epoch, now)
+        first, ending = self.producers.ending(producer_id, epoch, coordinator_epoch, now)
+        then = [ending]
         if first is not None and not commit:
-            self.aborted.append(Aborted(producer_id, first, marker, self.last_stable_offset))
+            stable = self.producers.first_unstable(without=producer_id)
+            then.append(partial(
+                self.aborted.append, Aborted(producer_id, first, marker, marker + 1 if stable is None else stable)))
+        self._add(data, marker, now, leader_epoch, now, then)
 
-    def _add(self, data: bytes, last: int, max_timestamp: int, leader_epoch: int, now: int) -> None:
-        base = self.end_offset
+    def _add(
+        self, data: bytes, last: int, max_timestamp: int, leader_epoch: int, now: int, then: list[Callable[[], None]],
+    ) -> None:
+        """Write a batch, and let it count: then what it changes is done. Raises ApiError, MemoryError, and nothing is.
+        """
+        base, end = self.end_offset, last + 1
+        then.append(self.changed)
+        steps = iter(then)
         stamped = bytearray(data)  # neither the offset nor the epoch is in the checksum
         _OFFSET_AND_EPOCH_AT.pack_into(stamped, 0, base)
         _epoch.pack_into(stamped, _EPOCH_AT, leader_epoch)
@@ -168,8 +180,9 @@ class PartitionLog:
         if self._must_roll(len(stamped), max_timestamp, now):
             self.store.roll(base)
         self.store.add(Entry(base, last, max_timestamp, leader_epoch, bytes(stamped)))
-        self.end_offset, self.changed_at = last + 1, now
-        self.changed()
+        self.end_offset, self.changed_at = end, now
+        for step in steps:
+            certainly(step)
 
     def _must_roll(self, size: int, max_timestamp: int, now: int) -> bool:
         """Must a batch of that size begin a new segment (LogSegment.shouldRoll)? Its time: of the first batch."""
@@ -276,11 +289,18 @@ class PartitionLog:
         The active segment stays. Raises ApiError.
         """
         if offset > self.start_offset:
+            aborted = self.aborted[bisect_left(self.aborted, offset, key=_MARKER) :]
+            epochs = epochs_from(self.epochs, offset)
             self.store.keep_start(offset)
-            self.start_offset = offset
-            del self.aborted[: bisect_left(self.aborted, offset, key=_MARKER)]
-            self.epochs = _epochs_from(self.epochs, offset)
-            self.store.keep_epochs(self.epochs)
+            self.start_offset, self.aborted, self.epochs = offset, aborted, epochs
+            try:
+                self.store.keep_epochs(epochs)
+                self._drop_segments()
+            except (ApiError, MemoryError):  # it begins there; what is before it goes another time
+                return
+        self._drop_segments()
+
+    def _drop_segments(self) -> None:
         gone = bisect_right(self.store.segments, self.start_offset, key=attrgetter("base_offset")) - 1
         if gone > 0:
             self.store.drop(gone)
@@ -291,7 +311,7 @@ class PartitionLog:
             self.store.roll(self.end_offset)
 
 
-def _epochs_from(epochs: list[tuple[int, int]], offset: int) -> list[tuple[int, int]]:
+def epochs_from(epochs: list[tuple[int, int]], offset: int) -> list[tuple[int, int]]:
     """The epochs of a log that begins at this offset (LeaderEpochFileCache.truncateFromStartAsyncFlush)."""
     before = [one for one in epochs if one[1] <= offset]
     return [(epoch, offset) for epoch, _ in before[-1:]] + [one for one in epochs if one[1] > offset]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from copy import copy
+from functools import partial
 from typing import NamedTuple
 
 from kwire.fleet.errors import ApiError
@@ -74,18 +76,30 @@ class ProducerStates:
                 f"Out of order sequence number for producer {producer_id}: {reason}")
         return None
 
-    def add(
+    def adding(
         self, producer_id: int, epoch: int, batch: WrittenBatch, *, transactional: bool
-    ) -> None:
-        """A batch was written."""
-        known = self.producers.setdefault(producer_id, Producer())
-        if epoch != known.epoch:
-            known.batches.clear()
-            known.epoch = epoch
+    ) -> Callable[[], None]:
+        """What is to be called when a batch was written; it may be called again after a MemoryError."""
+        known = self._in_epoch(producer_id, epoch)
         known.batches.append(batch)
         known.last_timestamp = batch.timestamp
         if transactional and known.first_offset is None:
-            known.first_offset = self._open[producer_id] = batch.first_offset
+            known.first_offset = batch.first_offset
+        return partial(self._keep, producer_id, known)
+
+    def _in_epoch(self, producer_id: int, epoch: int) -> Producer:
+        """A copy of what is known of a producer, in this epoch of it."""
+        old = self.producers.get(producer_id) or Producer()
+        known = copy(old)
+        known.batches, known.epoch = deque(old.batches if epoch == old.epoch else (), _KEPT_BATCHES), epoch
+        return known
+
+    def _keep(self, producer_id: int, known: Producer) -> None:
+        if known.first_offset is None:
+            self._open.pop(producer_id, None)
+        else:
+            self._open[producer_id] = known.first_offset
+        self.producers[producer_id] = known
 
     def check_epoch(self, producer_id: int, epoch: int) -> None:
         """May a producer write in this epoch? Raises ApiError: INVALID_PRODUCER_EPOCH."""
@@ -95,16 +109,14 @@ class ProducerStates:
                 ErrorCode.INVALID_PRODUCER_EPOCH,
                 f"Epoch of producer {producer_id} is {epoch}, which is smaller than the last seen epoch {known.epoch}")
 
-    def end_transaction(self, producer_id: int, epoch: int, coordinator_epoch: int, timestamp: int) -> int | None:
-        """A marker was written; the first offset of the transaction that it ends, None if none was ongoing."""
-        known = self.producers.setdefault(producer_id, Producer())
-        if epoch != known.epoch:
-            known.batches.clear()
-            known.epoch = epoch
+    def ending(
+        self, producer_id: int, epoch: int, coordinator_epoch: int, timestamp: int
+    ) -> tuple[int | None, Callable[[], None]]:
+        """(the first offset of the transaction that a marker ends, None if none is ongoing; as adding())."""
+        known = self._in_epoch(producer_id, epoch)
         first, known.first_offset = known.first_offset, None
-        self._open.pop(producer_id, None)
         known.coordinator_epoch, known.last_timestamp = coordinator_epoch, timestamp
-        return first
+        return first, partial(self._keep, producer_id, known)
 
     def restore(self, producers: Mapping[int, Producer]) -> None:
         """Go on with these, by producer id."""
@@ -112,6 +124,6 @@ class ProducerStates:
         ongoing = [(one.first_offset, number) for number, one in producers.items() if one.first_offset is not None]
         self._open.update({number: first for first, number in sorted(ongoing)})
 
-    def first_unstable(self) -> int | None:
-        """The first offset of the oldest ongoing transaction, None if there is none."""
-        return next(iter(self._open.values()), None)
+    def first_unstable(self, without: int = -1) -> int | None:
+        """The first offset of the oldest ongoing transaction, but that of a producer; None if there is none."""
+        return next((first for producer_id, first in self._open.items() if producer_id != without), None)

@@ -155,10 +155,10 @@ class Replay:
 
     def _remove_topic(self, record: Any) -> None:
         name = self._topic_of(record).name
-        del self.tables.topics[record.topic_id]
         self.tables.topic_ids.pop(name, None)
         self.tables.configs.pop((_TOPIC, name), None)
         self._with_elr.pop(record.topic_id, None)
+        del self.tables.topics[record.topic_id]  # last: after a MemoryError it can be done once more
 
     def _partition(self, record: Any) -> None:
         topic = self._topic_of(record)
@@ -178,6 +178,7 @@ class Replay:
             raise MetadataLogError(
                 f"PartitionChangeRecord of {topic.name}-{record.partition_id}, which does not exist")
         self._check_recovery(record, topic, record.leader_recovery_state, (-1, 0, 1))
+        leader_epoch, partition_epoch = _next(partition.leader_epoch), _next(partition.partition_epoch)
         if record.replicas is not None or record.directories is not None:
             directories = partition.directories if record.directories is None else record.directories
             if record.replicas is not None:
@@ -194,18 +195,17 @@ class Replay:
             partition.removing_replicas = record.removing_replicas
         if record.adding_replicas is not None:
             partition.adding_replicas = record.adding_replicas
-        if record.leader != _NO_LEADER_CHANGE:
-            partition.leader = record.leader
-            partition.leader_epoch = _next(partition.leader_epoch)
         if record.leader_recovery_state >= 0:
             partition.leader_recovery_state = record.leader_recovery_state
-        partition.partition_epoch = _next(partition.partition_epoch)
         if record.eligible_leader_replicas is not None or record.last_known_elr is not None:
             if record.eligible_leader_replicas is not None:
                 partition.eligible_leader_replicas = record.eligible_leader_replicas
             if record.last_known_elr is not None:
                 partition.last_known_elr = record.last_known_elr
             self._note_elr(partition)
+        if record.leader != _NO_LEADER_CHANGE:
+            partition.leader, partition.leader_epoch = record.leader, leader_epoch
+        partition.partition_epoch = partition_epoch  # the epochs last: after a MemoryError all is done once more
 
     @staticmethod
     def _odd_directories(record: Any, topic: Topic, replicas: int, found: int) -> MetadataLogError:
@@ -235,11 +235,12 @@ class Replay:
                 raise MetadataLogError(f"ClearElrRecord of topic {brief(record.topic_name)}, which does not exist")
             topics = [topic_id]
         for topic_id in topics:
-            for number in self._with_elr.pop(topic_id, ()):
+            for number in self._with_elr.get(topic_id, ()):
                 partition = self.tables.topics[topic_id].partitions[number]
                 if partition.eligible_leader_replicas or partition.last_known_elr:
-                    partition.eligible_leader_replicas = partition.last_known_elr = None
                     partition.partition_epoch = _next(partition.partition_epoch)
+                    partition.eligible_leader_replicas = partition.last_known_elr = None
+            self._with_elr.pop(topic_id, None)
 
     # configs, quotas, access
 

@@ -25,10 +25,12 @@ def locked_folder(folder: str, by: str) -> int:
 
 def unlock_folder(descriptor: int, process: int) -> None:
     """Let go of locked_folder(). process: that locked it; a child of fork neither keeps the lock nor takes it away."""
-    if os.getpid() == process:
-        with suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_UN)
-    os.close(descriptor)
+    try:
+        if os.getpid() == process:
+            with suppress(OSError):
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
+    finally:
+        os.close(descriptor)
 
 
 def lock_as_broker(descriptor: int, directory: str) -> None:

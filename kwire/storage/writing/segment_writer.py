@@ -129,7 +129,11 @@ class SegmentWriter:
         self._midst = False  # of a change: the files, or what is known of them, are not whole
         os.makedirs(self.folder, exist_ok=True)
         held = locked_folder(self.folder, "another SegmentWriter writes there")
-        self._unlock = weakref.finalize(self, unlock_folder, held, self._process)
+        try:
+            self._unlock = weakref.finalize(self, unlock_folder, held, self._process)
+        except BaseException:
+            unlock_folder(held, self._process)
+            raise
         try:
             self._open(base_offset is not None or producers is not None)
             if producers is not None and self.next_offset:
@@ -280,9 +284,11 @@ class SegmentWriter:
             self.close()
         elif not self._closed:
             self._closed = True
-            if self._active is not None:
-                self._active.abandon()
-            self._unlock()
+            try:
+                if self._active is not None:
+                    self._active.abandon()
+            finally:
+                self._unlock()
 
     def _check_open(self) -> None:
         if self._closed:
