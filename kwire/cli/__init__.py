@@ -97,10 +97,11 @@ def _main(arguments: Sequence[str] | None) -> int:
         return _fail(text, FINDING)
 
 
-def _prepared(stream: Any, if_closed: int) -> Any:
-    """A standard stream to write to, whatever the caller left of it. if_closed: how /dev/null is opened in its place."""
+def _prepared(stream: Any, flags: int) -> Any:
+    """A standard stream to write to, whatever the caller left of it. flags: of the null device for a closed one."""
     if stream is None:  # closed by the caller (>&-)
-        return open(os.open(os.devnull, if_closed), "w", encoding="utf-8")
+        return open(
+            os.open(os.devnull, flags), "w", encoding="utf-8")
     if isinstance(stream, io.TextIOWrapper):
         if isinstance(stream.buffer, io.RawIOBase):  # python -u: what one write does not take would be lost
             stream = open(  # noqa: SIM115 - until the process ends

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from kwire.cli import main
 from kwire.storage import LogDirectory, SegmentWriter
+from tests.cli.test_log import ROOT
 from tests.storage.making import batch, in_transaction, marker
 
 pytestmark = pytest.mark.quick
@@ -197,3 +200,15 @@ def test_the_group_lists_its_commands(capsys: pytest.CaptureFixture[str]) -> Non
     assert code == 0
     for name in ("salvage", "show", "stats", "to-parquet", "verify", "whatif"):
         assert f"\n  {name} " in out
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdin"])
+def test_standard_input_is_not_written_over(name: str, tmp_path: Path) -> None:
+    """salvage - x.log --force < x.log replaced what was to be saved."""
+    path = tmp_path / "x.log"
+    path.write_bytes(batch(0) + b"damaged" * 20 + batch(3))
+    before = path.read_bytes()
+    with path.open("rb") as file:
+        done = subprocess.run([sys.executable, "-m", "kwire", "log", "salvage", name, str(path), "--force"], stdin=file,
+                              cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, path.read_bytes()) == (2, before) and "is the segment that is read" in done.stderr
