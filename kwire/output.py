@@ -105,7 +105,7 @@ def scratch_folder(path: str | os.PathLike[str]) -> Iterator[str]:
             error.filename = name + error.filename[len(partial) :]
         raise
     finally:
-        _remove(partial)
+        remove(partial)
 
 
 def check_local(name: str) -> None:
@@ -159,13 +159,13 @@ def _beside(target: str, force: bool, sync: bool) -> Iterator[IO[bytes]]:
     except BaseException as error:
         if isinstance(error, OSError) and error.filename == partial:
             error.filename = None  # new_file names the file that was asked for
-        _remove(partial)
+        remove(partial)
         raise
     if sync:
         sync_folder(folder)
 
 
-def _remove(partial: str) -> None:
+def remove(partial: str) -> None:
     """Remove a file or a folder, as far as that is possible. Ctrl-C in the middle of it is raised when it is done."""
     interruption: BaseException | None = None
     while True:

@@ -337,12 +337,12 @@ def test_several_signals_at_once(inputs: Files, tmp_path: Path) -> None:
     """A shell sends SIGHUP twice, a service manager SIGTERM and SIGHUP: the second comes as the file is removed."""
     script = HELD.replace("sys.exit(main", """
 import os, kwire.output
-remove = kwire.output._remove
+remove = kwire.output.remove
 def slowly(path):
     for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGHUP):
         os.kill(os.getpid(), number)
     remove(path)
-kwire.output._remove = slowly
+kwire.output.remove = slowly
 signal.pause = lambda: os.kill(os.getpid(), signal.SIGTERM)
 sys.exit(main""")
     arguments = ["log", "to-parquet", str(inputs["segment"]), "-o", str(tmp_path / "out.parquet"), "--rows", "30"]

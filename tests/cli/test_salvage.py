@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -200,6 +203,24 @@ def test_the_group_lists_its_commands(capsys: pytest.CaptureFixture[str]) -> Non
     assert code == 0
     for name in ("salvage", "show", "stats", "to-parquet", "verify", "whatif"):
         assert f"\n  {name} " in out
+
+
+@pytest.mark.quick
+def test_ctrl_c_again_and_again_leaves_no_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, left, inner = tmp_path / "x.log", [3], shutil.rmtree
+    path.write_bytes(batch(0))
+    (tmp_path / "tmp").mkdir()
+
+    def interrupted(*arguments: Any, **options: Any) -> None:
+        left[0] -= 1
+        if left[0] >= 0:
+            raise KeyboardInterrupt
+        inner(*arguments, **options)
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    monkeypatch.setattr(shutil, "rmtree", interrupted)
+    assert main(["log", "salvage", str(path), "-"]) == 130
+    assert left[0] < 0 and not list((tmp_path / "tmp").iterdir())
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/stdin"])
