@@ -34,7 +34,7 @@ def new_file(
     check_local(name)
     kind = _kind(name)
     for source in inputs:
-        if _is_same(source, name):
+        if is_same(source, name):
             raise FileExistsError(17, "is an input of this command, not overwritten", name)
     if kind == "file" and not force:
         raise FileExistsError(17, "File exists (--force replaces it)", name)
@@ -105,11 +105,7 @@ def scratch_folder(path: str | os.PathLike[str]) -> Iterator[str]:
             error.filename = name + error.filename[len(partial) :]
         raise
     finally:
-        try:
-            shutil.rmtree(partial, ignore_errors=True)
-        except BaseException:  # Ctrl-C: what is left of it goes first
-            shutil.rmtree(partial, ignore_errors=True)
-            raise
+        remove(partial)
 
 
 def check_local(name: str) -> None:
@@ -144,13 +140,17 @@ def _beside(target: str, force: bool, sync: bool) -> Iterator[IO[bytes]]:
     folder, name = os.path.split(target)
     if not os.path.isdir(folder):
         raise FileNotFoundError(2, f"No such file or directory (there is no folder {folder})", None)
-    partial = _partial(folder, name)
+    partial, mode = _partial(folder, name), None
+    if force:
+        with suppress(OSError):
+            mode = stat.S_IMODE(os.stat(target).st_mode)
     try:
-        descriptor = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+        flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(partial, flags, 0o666 if mode is None else mode)  # never readable by more than the old one
         with open(descriptor, "w+b") as file:
-            if force:
+            if mode is not None:
                 with suppress(OSError):
-                    os.fchmod(descriptor, stat.S_IMODE(os.stat(target).st_mode))
+                    os.fchmod(descriptor, mode)
             yield file
             file.flush()
             if sync:
@@ -159,11 +159,28 @@ def _beside(target: str, force: bool, sync: bool) -> Iterator[IO[bytes]]:
     except BaseException as error:
         if isinstance(error, OSError) and error.filename == partial:
             error.filename = None  # new_file names the file that was asked for
-        with suppress(OSError):
-            os.unlink(partial)
+        remove(partial)
         raise
     if sync:
         sync_folder(folder)
+
+
+def remove(partial: str) -> None:
+    """Remove a file or a folder, as far as that is possible. Ctrl-C in the middle of it is raised when it is done."""
+    interruption: BaseException | None = None
+    while True:
+        try:
+            if os.path.isdir(partial):
+                shutil.rmtree(partial, ignore_errors=True)
+            else:
+                os.unlink(partial)
+            break
+        except OSError:
+            break
+        except (KeyboardInterrupt, SystemExit) as error:
+            interruption = error
+    if interruption is not None:
+        raise interruption
 
 
 def _rename(partial: str, target: str, force: bool) -> None:
@@ -201,7 +218,8 @@ def sync_folder(folder: str) -> None:
             os.close(descriptor)
 
 
-def _is_same(one: str, other: str) -> bool:
+def is_same(one: str, other: str) -> bool:
+    """Are these two names of one file?"""
     try:
         return os.path.samefile(one, other)
     except (OSError, ValueError):
@@ -218,7 +236,7 @@ def _kind(name: str) -> str:
         return "file"
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(21, "Is a directory", name)
-    if stat.S_ISFIFO(mode) or (stat.S_ISCHR(mode) and (_is_same(name, os.devnull) or _is_terminal(name))):
+    if stat.S_ISFIFO(mode) or (stat.S_ISCHR(mode) and (is_same(name, os.devnull) or _is_terminal(name))):
         return "stream"
     raise OSError(22, "is a device or a socket, not written to", name)
 

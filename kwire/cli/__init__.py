@@ -8,17 +8,19 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from kwire.lazy import explained
 
-_OF_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EAGAIN)
+_OF_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EAGAIN, errno.EBADF)
 
 # docs/exit-codes.md
 OK, FINDING, USAGE, INTERRUPTED, CLOSED = 0, 1, 2, 130, 141
-_TERMINATED = 128 + signal.SIGTERM
+_ENDINGS = {128 + signal.SIGTERM: "terminated", 128 + signal.SIGHUP: "the terminal was closed"}
+_ONE_SIGNAL = 1.0  # seconds in which signals count as one: shells and service managers send several
 # what cannot be read, or not be written where it is asked to
 _UNREADABLE = (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
 _UNREADABLE_NUMBERS = (errno.ELOOP, errno.ENAMETOOLONG, errno.ENODEV, errno.ENXIO)
@@ -49,11 +51,11 @@ def _main(arguments: Sequence[str] | None) -> int:
     from kwire.cli.root import OutputClosed, root
     from kwire.errors import KwireError, WrongFileError
 
-    for name in ("stdout", "stderr"):
-        setattr(sys, name, _prepared(getattr(sys, name)))
+    sys.stdout = _prepared(sys.stdout, os.O_RDONLY)  # of a closed one: what is written is an error
+    sys.stderr = _prepared(sys.stderr, os.O_WRONLY)
     alone = getattr(click.exceptions, "NoArgsIsHelpError", ())  # a group, without a command
     try:
-        with _terminated():
+        with _ended_by_signals():
             try:
                 code = root.main(arguments, prog_name="kwire", standalone_mode=False)
             except alone as wants_help:
@@ -69,9 +71,9 @@ def _main(arguments: Sequence[str] | None) -> int:
     except click.exceptions.Exit as done:
         return done.exit_code
     except SystemExit as ending:
-        if ending.code != _TERMINATED:
+        if not isinstance(ending.code, int) or ending.code not in _ENDINGS:
             raise
-        return _fail("kwire: terminated", _TERMINATED)
+        return _fail(f"kwire: {_ENDINGS[ending.code]}", ending.code)
     except (click.Abort, KeyboardInterrupt):
         return _fail("kwire: interrupted", INTERRUPTED)
     except (BrokenPipeError, OutputClosed):  # the reader of the output has closed it
@@ -95,10 +97,11 @@ def _main(arguments: Sequence[str] | None) -> int:
         return _fail(text, FINDING)
 
 
-def _prepared(stream: Any) -> Any:
-    """A standard stream to write to, whatever the caller left of it."""
+def _prepared(stream: Any, flags: int) -> Any:
+    """A standard stream to write to, whatever the caller left of it. flags: of the null device for a closed one."""
     if stream is None:  # closed by the caller (>&-)
-        return open(os.devnull, "w", encoding="utf-8")
+        return open(
+            os.open(os.devnull, flags), "w", encoding="utf-8")
     if isinstance(stream, io.TextIOWrapper):
         if isinstance(stream.buffer, io.RawIOBase):  # python -u: what one write does not take would be lost
             stream = open(  # noqa: SIM115 - until the process ends
@@ -131,21 +134,29 @@ def _to_nowhere(stream: Any) -> None:
 
 
 @contextmanager
-def _terminated() -> Iterator[None]:
-    """Let SIGTERM end a command as SIGINT does, so that partial output files are removed."""
-    ours = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-    if not ours:
-        yield
-        return
+def _ended_by_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end a command as SIGINT does, so that partial output files are removed.
 
-    def end(*_: Any) -> None:
-        raise SystemExit(_TERMINATED)
+    Signals that the caller ignores (nohup) or handles stay with it.
+    """
+    ours = [number for code in _ENDINGS if signal.getsignal(number := code - 128) == signal.SIG_DFL]
+    if threading.current_thread() is not threading.main_thread():
+        ours = []
+    last = -_ONE_SIGNAL
 
-    signal.signal(signal.SIGTERM, end)
+    def end(number: int, _: Any) -> None:
+        nonlocal last
+        if time.monotonic() - last >= _ONE_SIGNAL:
+            last = time.monotonic()
+            raise SystemExit(128 + number)
+
+    for number in ours:
+        signal.signal(number, end)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _error_text(error: Exception) -> str:

@@ -165,7 +165,7 @@ class Parser:
         for option in self.options:
             if option.kind != "help":
                 values.setdefault(option.name, False if option.kind == "flag" else None)
-        used: list[Option] = []
+        used: dict[str, Option] = {}  # by name: an option may be given 100,000 times
         while state.place < len(state.arguments):
             text = state.arguments[state.place]
             if self._names_file(text):
@@ -215,7 +215,7 @@ class Parser:
         self.commands[names[0]]._parse(state, values)
         values["command"] = names[0]
 
-    def _take(self, state: _State, values: dict[str, Any], used: list[Option]) -> None:
+    def _take(self, state: _State, values: dict[str, Any], used: dict[str, Option]) -> None:
         """Read one option with its value, or short options that are one word (-gs, -cFILE)."""
         text = state.arguments[state.place]
         flag, equals, value = text.partition("=")
@@ -229,13 +229,13 @@ class Parser:
         self._use(option, state, values, used, value if equals else None)
 
     def _use(
-        self, option: Option, state: _State, values: dict[str, Any], used: list[Option], value: str | None = None
+        self, option: Option, state: _State, values: dict[str, Any], used: dict[str, Option], value: str | None = None
     ) -> None:
         """Take an option. value: what is embedded in its word."""
-        for other in used:
+        for other in used.values():
             if option.group is not None and other.group is option.group and other is not option:
                 raise option.error(f"not allowed with argument {'/'.join(other.flags)}", self)
-        used.append(option)
+        used.setdefault(option.name, option)
         if not option.takes_value:
             if value is not None:
                 raise option.error(f"ignore implicit argument '{value}'", self)
@@ -251,7 +251,12 @@ class Parser:
             value = state.arguments[state.place]
             state.place += 1
         found = self._converted(option, value)
-        values[option.name] = [*(values[option.name] or ()), found] if option.kind == "append" else found
+        if option.kind != "append":
+            values[option.name] = found
+        elif values[option.name] is None:
+            values[option.name] = [found]
+        else:
+            values[option.name].append(found)
 
     def _option(self, flag: str, text: str) -> tuple[Option, str]:
         """The option of a flag, or of its unique beginning, and the letters after a short one. text: the whole word."""
@@ -276,14 +281,14 @@ class Parser:
             message = f"could not convert '{text}' to Integer (For input string: \"{text}\")"
             raise option.error(message, self) from None
 
-    def _check_required(self, state: _State, used: list[Option]) -> None:
+    def _check_required(self, state: _State, used: dict[str, Option]) -> None:
         if state.deferred is not None:
             return
         for option in self.options:
-            if option.required and option not in used:
+            if option.required and option.name not in used:
                 state.deferred = ArgumentError(f"argument {'/'.join(option.flags)} is required", self)
         for group in self.groups:
-            if state.deferred is None and group.required and not any(option.group is group for option in used):
+            if state.deferred is None and group.required and not any(option.group is group for option in used.values()):
                 names = " ".join("/".join(option.flags) for option in group.options)
                 state.deferred = ArgumentError(f"one of the arguments {names} is required", self)
 

@@ -41,7 +41,7 @@ def fleet(
     """Start brokers in this process, for tests of clients.
 
     They speak as brokers of a Kafka release do, on 127.0.0.1 only. The bootstrap address is printed when they are up.
-    It ends on SIGINT or SIGTERM.
+    It ends on SIGINT, SIGTERM or SIGHUP.
     """
     if len(releases) > 1 and nodes not in (None, len(releases)):
         raise click.UsageError(f"--nodes is {nodes}, but --release names {len(releases)} nodes")

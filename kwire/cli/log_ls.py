@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from kwire.cli.selectors import segments_at, selected, without_side_files
-from kwire.cli.terminal import amount, counted, print_json, when
+from kwire.cli.terminal import amount, counted, print_json, terminal_columns, when
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:
@@ -149,7 +148,7 @@ def _print_rows(rows: Sequence[Any]) -> None:
     table = [_cells(row) for row in rows]
     widths = {name: max(len(name), *(len(row[name]) for row in table)) for name in table[0]}
     if sys.stdout.isatty():
-        most = shutil.get_terminal_size().columns
+        most = terminal_columns()
         for name in _DROPPED:
             if sum(widths.values()) + 2 * (len(widths) - 1) <= most:
                 break

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import click
 
 from kwire.cli.log import segment_name
-from kwire.cli.terminal import as_json, as_text, shown_json, when
+from kwire.cli.terminal import as_json, as_text, shown_json, terminal_columns, when
 from kwire_c.printable import brief, printable
 from kwire_c.record_text import RecordText
 
@@ -142,7 +141,7 @@ def table_layout(segments: Sequence[LogSegment]) -> Layout:
         return Layout(_PARTITION_CELLS, _OFFSET_CELLS, 23, _KEY_CELLS, 0)
     names = max((_cells(segment_name(segment)) for segment in segments), default=0)
     offsets = max((len(str(segment.named_offset or 0)) for segment in segments), default=0)
-    return fitted(shutil.get_terminal_size().columns, max(names, len("partition")), max(offsets, len("offset")))
+    return fitted(terminal_columns(), max(names, len("partition")), max(offsets, len("offset")))
 
 
 class Table:

@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 
 import click
 
 from kwire.cli.selectors import PARTITION, TOPIC
 from kwire.cli.terminal import amount, counted, not_to_terminal, print_json, progress
+from kwire.output import remove
 from kwire_c.printable import printable
 
 
@@ -91,13 +92,16 @@ def _written_to(target: str | None, source: str) -> Iterator[str | None]:
         return
     from kwire.storage.places.discovery import offset_in_name
 
-    with TemporaryDirectory(prefix="kwire-") as folder:
+    folder = mkdtemp(prefix="kwire-")
+    try:
         path = os.path.join(folder, f"{max(0, offset_in_name(source)):020}.log")
         yield path
         if os.path.exists(path):
             with open(path, "rb") as file:
                 shutil.copyfileobj(file, sys.stdout.buffer)
             sys.stdout.buffer.flush()
+    finally:
+        remove(folder)
 
 
 def _size(source: str) -> int:

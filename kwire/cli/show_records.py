@@ -42,7 +42,7 @@ class Filter:
                          for name, equals, value in (header.partition("=") for header in headers)]
         try:
             self._found = None if grep is None else re.compile(fsencode(grep)).search
-        except re.error as error:
+        except (re.error, RecursionError, OverflowError) as error:
             raise click.BadParameter(f"{printable(grep or '')!r}: {error}", param_hint="'--grep'") from None
         self.fields = (*(("key",) if keys or grep is not None else ()), *(("value",) if grep is not None else ()),
                        *(("headers",) if headers else ()))

@@ -46,7 +46,7 @@ class HostPort(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 def tap(listen: Address, target: Address, out: str | None, faults: tuple[str, ...], seed: int) -> int:
     """Forward every byte between clients and a broker, and record the frames, for `kwire audit` and Spark.
 
-    It ends on SIGINT or SIGTERM. Recorded frames are on disk within a second. Passwords and SASL tokens are not
+    It ends on SIGINT, SIGTERM or SIGHUP. Recorded frames are on disk within a second. Passwords and SASL tokens are not
     recorded; TLS is forwarded but cannot be read. Clients learn the broker's own address (advertised.listeners) from
     their first requests and then connect to it directly: to record everything, let the broker advertise the address of
     the tap.

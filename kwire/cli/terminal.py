@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kwire.codec.json import without_nan
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:
@@ -25,6 +28,8 @@ VERSION = click.IntRange(-(1 << 15), (1 << 15) - 1)
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
+_MOST_COLUMNS = 10_000  # of a terminal; COLUMNS may say anything
+_SMALL_NUMBER = re.compile("[0-9]{1,4}")
 _SHIFTS = {"": 0, "k": 10, "m": 20, "g": 30}  # of the units of a Size
 # of batches, as log show --batches and log dump show them in JSON
 BATCH_FIELDS = (
@@ -108,7 +113,11 @@ def print_json(value: Any, *, indent: int | None = None) -> None:
 
 def shown_json(value: Any, *, indent: int | None = None) -> str:
     """A JSON value as print_json prints it, without the line end."""
-    text = _encoder(sys.stdout.encoding, indent)(value)
+    encode = _encoder(sys.stdout.encoding, indent)
+    try:
+        text = encode(value)
+    except ValueError:  # NaN is no JSON
+        text = encode(without_nan(value))
     if text.isprintable():
         return text
     return "\n".join(line if line.isprintable() else _escaped(line) for line in text.split("\n"))
@@ -118,7 +127,7 @@ def shown_json(value: Any, *, indent: int | None = None) -> str:
 def _encoder(encoding: str | None, indent: int | None) -> Callable[[Any], str]:
     """Values to JSON, in ASCII unless the encoding is UTF-8."""
     plain = (encoding or "utf-8").lower().replace("-", "").replace("_", "")
-    return json.JSONEncoder(indent=indent, ensure_ascii=plain != "utf8").encode
+    return json.JSONEncoder(indent=indent, ensure_ascii=plain != "utf8", allow_nan=False).encode
 
 
 def _escaped(line: str) -> str:
@@ -141,8 +150,17 @@ def console(*, stderr: bool = False) -> Console:
             raise  # rich ends the process with code 1
 
     stream = sys.stderr if stderr else sys.stdout
+    # rich takes the first two for numbers whatever they are
+    environment = {name: value for name, value in os.environ.items()
+                   if name not in ("COLUMNS", "LINES") or _SMALL_NUMBER.fullmatch(value)}
     # no markup, no emoji: the text holds names from the wire
-    return Ours(file=stream, highlight=False, markup=False, emoji=False, width=None if stream.isatty() else 240)
+    return Ours(file=stream, highlight=False, markup=False, emoji=False, width=None if stream.isatty() else 240,
+                _environ=environment)
+
+
+def terminal_columns() -> int:
+    """The cells of a line of the terminal."""
+    return min(shutil.get_terminal_size().columns, _MOST_COLUMNS)
 
 
 @contextmanager

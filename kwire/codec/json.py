@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
-from json import encoder  # not json.encoder: two threads that import it and json can wait for each other
+from json import dumps, encoder  # not json.encoder: two threads that import it and json can wait for each other
 from math import isfinite
 from typing import Any
 
 from kwire_c.json import UNKNOWN, from_json, to_json
 
-__all__ = ["from_json", "java_double", "json_text", "to_json"]
+__all__ = ["from_json", "java_double", "json_text", "message_json", "to_json", "without_nan"]
 
 _ESCAPE = re.compile(r"\\(?:u00[01][0-9a-f]|.)")
 
@@ -40,6 +40,27 @@ def json_text(value: Any, *, unknown_tags: bool = True) -> str:
     if kind is float:
         return java_double(value) if isfinite(value) else f'"{java_double(value)}"'
     raise TypeError(f"no JSON value: {kind.__name__}")
+
+
+def message_json(message: Any, version: int) -> str:
+    """A message as a line of JSON, of to_json's value. It is JSON for every reader: see without_nan."""
+    value = to_json(message, version)
+    try:
+        return dumps(value, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        return dumps(without_nan(value), ensure_ascii=False)
+
+
+def without_nan(value: Any) -> Any:
+    """A JSON value with "NaN", "Infinity" and "-Infinity" for such doubles, as Jackson writes them; JSON has none."""
+    kind = type(value)
+    if kind is float and not isfinite(value):
+        return java_double(value)
+    if kind is dict:
+        return {name: without_nan(item) for name, item in value.items()}
+    if kind is list or kind is tuple:
+        return [without_nan(item) for item in value]
+    return value
 
 
 def _quoted(text: str) -> str:

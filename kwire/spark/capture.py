@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import warnings
 from collections.abc import Iterator, Sequence
@@ -13,7 +12,7 @@ from pyspark.sql import types as spark
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from kwire.capture import Exchange, Lost, captures, read_capture
-from kwire.codec.json import to_json
+from kwire.codec.json import message_json
 from kwire.defaults import BATCH_ROWS
 from kwire.errors import KwireError
 from kwire.spark.schema import CORRUPT, arrow_schema, chosen_schema
@@ -160,7 +159,7 @@ class _Rows:
             return None
         decoded = event.decode_request() if name == "request" else event.decode_response()
         assert decoded is not None
-        text = json.dumps(to_json(decoded.message, decoded.version), ensure_ascii=False)
+        text = message_json(decoded.message, decoded.version)
         self.text += len(text)
         return text
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from pyspark.sql import types as spark
 
 from kwire import schema
 from kwire.codec.frames import Response, decode_request, decode_request_header, decode_response
-from kwire.codec.json import to_json
+from kwire.codec.json import message_json
 from kwire.codec.message_columns import columns_of
 from kwire.codec.messages import decode
 from kwire.errors import KwireError
@@ -67,7 +66,7 @@ class MessageDecoder:
             yield self._with_reason(value, None) if self.permissive else value
 
     def _json(self, message: Any) -> str:
-        return json.dumps(to_json(message, self.version), ensure_ascii=False)
+        return message_json(message, self.version)
 
     def _with_reason(self, value: Any, reason: str | None) -> Any:
         if self.output == "json":
@@ -161,7 +160,7 @@ class FrameDecoder:
         if payload is None:
             return None
         request = decode_request(payload, lenient=self.lenient)
-        value = json.dumps(to_json(request.message, request.version), ensure_ascii=False)
+        value = message_json(request.message, request.version)
         return request.api_key, request.version, request.correlation_id, request.client_id, value
 
     def _response(self, item: Any) -> tuple[Any, ...] | None:
@@ -181,7 +180,7 @@ class FrameDecoder:
         return self._row(decode_response(frame, header, lenient=self.lenient), header.client_id)
 
     def _row(self, response: Response, client_id: str | None) -> tuple[Any, ...]:
-        value = json.dumps(to_json(response.message, response.version), ensure_ascii=False)
+        value = message_json(response.message, response.version)
         return response.api_key, response.version, response.correlation_id, client_id, value
 
 

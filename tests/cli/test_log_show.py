@@ -232,8 +232,9 @@ def test_by_content(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ):  # fmt: skip
         assert shown_offsets(capsys, folder, *arguments) == offsets, arguments
     assert "  null                  null" in run(capsys, folder)[1]
-    code, out, err = run(capsys, folder, "--grep", "(")
-    assert (code, out, err.count("\n")) == (2, "", 1) and "--grep" in err
+    for expression in ("(", "(" * 30_000, "a{99999999999}"):
+        code, out, err = run(capsys, folder, "--grep", expression)
+        assert (code, out, err.count("\n")) == (2, "", 1) and "--grep" in err
     table = [line.split()[1] for line in run(capsys, folder, "--header", "trace")[1].splitlines()[1:]]
     assert table == ["0", "1"]
 

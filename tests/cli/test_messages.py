@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import math
 import os
 import subprocess
 import sys
@@ -233,3 +234,12 @@ def test_many_lines_of_base64_and_of_a_frame(run: Any) -> None:
 def test_what_is_no_message(run: Any, text: str, words: str) -> None:
     code, _, err = run("decode", "FindCoordinatorRequest", "3", stdin=text.encode())
     assert (code, err.count("\n")) == (1, 1) and words in err, err
+
+
+@pytest.mark.parametrize(("value", "text"), [(math.nan, "NaN"), (math.inf, "Infinity"), (-math.inf, "-Infinity")])
+def test_doubles_that_json_has_no_numbers_for(value: float, text: str, run: Any) -> None:
+    """They are strings, as Jackson writes them; kwire encode takes them back."""
+    data = kwire.encode(kwire.messages.QuotaRecord(key="k", value=value), 0).hex().encode()
+    code, out, _ = run("decode", "QuotaRecord", "0", stdin=data)
+    assert (code, json.loads(out, parse_constant=pytest.fail)["value"]) == (0, text)
+    assert run("encode", "QuotaRecord", "0", stdin=out) == (0, data + b"\n", "")

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from kwire.cli import main
-from kwire.output import new_file
+from kwire.output import new_file, new_folder
 from kwire.pages import site
 from tests.capture.making import Talk, hello, welcome, write_pcap
 from tests.capture.test_hostile import frame_files
@@ -308,12 +308,14 @@ def held(self, *fields, **options):
         signal.pause()
 
 LogSegment.column_batches = held
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 sys.exit(main(sys.argv[1:]))
 """
 
 
 @pytest.mark.parametrize(("number", "code", "word"), [
     (signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated"),
+    (signal.SIGHUP, 129, "the terminal was closed"),
 ])  # fmt: skip
 def test_a_signal_leaves_nothing_half_written(
     number: signal.Signals, code: int, word: str, inputs: Files, tmp_path: Path
@@ -329,6 +331,64 @@ def test_a_signal_leaves_nothing_half_written(
         _, err = running.communicate(timeout=60)
     assert (running.returncode, err.lstrip()) == (code, f"kwire: {word}\n")  # click starts a new line after ^C
     assert not partials(tmp_path) and not out.exists()
+
+
+def test_several_signals_at_once(inputs: Files, tmp_path: Path) -> None:
+    """A shell sends SIGHUP twice, a service manager SIGTERM and SIGHUP: the second comes as the file is removed."""
+    script = HELD.replace("sys.exit(main", """
+import os, kwire.output
+remove = kwire.output.remove
+def slowly(path):
+    for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGHUP):
+        os.kill(os.getpid(), number)
+    remove(path)
+kwire.output.remove = slowly
+signal.pause = lambda: os.kill(os.getpid(), signal.SIGTERM)
+sys.exit(main""")
+    arguments = ["log", "to-parquet", str(inputs["segment"]), "-o", str(tmp_path / "out.parquet"), "--rows", "30"]
+    done = subprocess.run([sys.executable, "-c", script, *arguments], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (143, "kwire: terminated\n") and not partials(tmp_path)
+
+
+@pytest.mark.quick
+def test_ctrl_c_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is half-written is removed first."""
+    left = [3]
+
+    def interrupted(work: Callable[..., None]) -> Callable[..., None]:
+        def call(*arguments: Any, **options: Any) -> None:
+            left[0] -= 1
+            if left[0] >= 0:
+                raise KeyboardInterrupt
+            work(*arguments, **options)
+        return call
+
+    monkeypatch.setattr(os, "unlink", interrupted(os.unlink))
+    monkeypatch.setattr(shutil, "rmtree", interrupted(shutil.rmtree))
+    with pytest.raises(KeyboardInterrupt), new_file(tmp_path / "x"):
+        raise KeyboardInterrupt
+    left[0] = 3
+    with pytest.raises(KeyboardInterrupt), new_folder(tmp_path / "y") as folder:
+        Path(folder, "z").touch()
+        raise KeyboardInterrupt
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.quick
+def test_what_replaces_a_private_file_is_private_from_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, seen, inner = tmp_path / "x", list[int](), os.fchmod
+    path.touch(0o600)
+
+    def noted(descriptor: int, mode: int) -> None:
+        seen.append(stat.S_IMODE(os.fstat(descriptor).st_mode))
+        inner(descriptor, mode)
+
+    monkeypatch.setattr(os, "fchmod", noted)
+    with new_file(path, force=True) as file:
+        file.write(b"x")
+    assert seen == [0o600] and stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 @pytest.mark.quick

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kwire.cli import main
 from kwire.storage import LogDirectory, SegmentWriter
+from tests.cli.test_log import ROOT
 from tests.storage.making import batch, in_transaction, marker
 
 pytestmark = pytest.mark.quick
@@ -197,3 +203,33 @@ def test_the_group_lists_its_commands(capsys: pytest.CaptureFixture[str]) -> Non
     assert code == 0
     for name in ("salvage", "show", "stats", "to-parquet", "verify", "whatif"):
         assert f"\n  {name} " in out
+
+
+@pytest.mark.quick
+def test_ctrl_c_again_and_again_leaves_no_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, left, inner = tmp_path / "x.log", [3], shutil.rmtree
+    path.write_bytes(batch(0))
+    (tmp_path / "tmp").mkdir()
+
+    def interrupted(*arguments: Any, **options: Any) -> None:
+        left[0] -= 1
+        if left[0] >= 0:
+            raise KeyboardInterrupt
+        inner(*arguments, **options)
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    monkeypatch.setattr(shutil, "rmtree", interrupted)
+    assert main(["log", "salvage", str(path), "-"]) == 130
+    assert left[0] < 0 and not list((tmp_path / "tmp").iterdir())
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdin"])
+def test_standard_input_is_not_written_over(name: str, tmp_path: Path) -> None:
+    """salvage - x.log --force < x.log replaced what was to be saved."""
+    path = tmp_path / "x.log"
+    path.write_bytes(batch(0) + b"damaged" * 20 + batch(3))
+    before = path.read_bytes()
+    with path.open("rb") as file:
+        done = subprocess.run([sys.executable, "-m", "kwire", "log", "salvage", name, str(path), "--force"], stdin=file,
+                              cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, path.read_bytes()) == (2, before) and "is the segment that is read" in done.stderr

@@ -13,7 +13,7 @@ import pytest
 
 import kwire
 from kwire.cli import main
-from kwire.cli.terminal import counted, print_json
+from kwire.cli.terminal import console, counted, print_json, terminal_columns
 from tests.storage.making import START, batch, write_segment
 
 TEXT = "\x1b]0;x\x07\x1b[2J\x9b31m\u202e\u2066\x7f\r\n\t\u2028\U000e0041é日本"
@@ -123,3 +123,21 @@ def test_to_parquet_follows_no_link_that_stands_beside(monkeypatch: pytest.Monke
 def test_numbers_of_things_as_text() -> None:
     assert [counted(number, "batch", "batches") for number in (0, 1, 2)] == ["0 batches", "1 batch", "2 batches"]
     assert counted(1_234, "segment") == "1,234 segments"
+
+
+class Terminal(io.StringIO):
+    """A stream that says that it is one."""
+
+    def isatty(self) -> bool:
+        """It is."""
+        return True
+
+
+@pytest.mark.parametrize("number", ["²", "9" * 5000, "-1", "x", "99999999999", ""])
+def test_columns_and_lines_may_be_anything(number: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", number)
+    monkeypatch.setenv("LINES", number)
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    console().print("text")
+    assert sys.stdout.getvalue() == "text\n"
+    assert 0 < terminal_columns() <= 10_000

@@ -65,3 +65,19 @@ def test_errors_of_any_kind(
             code, _, err = run(capsys, "log", "verify", "memory://logs/t-0")
         assert code == (2 if kind is PermissionError else 1) and err.count("\n") == 1, (name, err)
         assert err.startswith("kwire: memory://logs/t-0") and "broken" in err and "unexpected" not in err
+
+
+@pytest.mark.parametrize("url", ["memory://u:S3cr%2Ft-word@logs/t-0", "memory://logs/t-0?token=S3cr/t-word"])
+def test_a_secret_that_a_store_changed(
+    url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """botocore names the URL with the query percent-encoded; others name the password alone."""
+    from fsspec.implementations.memory import MemoryFileSystem
+
+    def broken(*_: Any, **__: Any) -> Any:
+        raise ValueError("no connection to https://host/t-0%3Ftoken%3DS3cr%2Ft-word, S3cr%2Ft-word")
+
+    for name in ("ls", "info", "cat_file"):
+        monkeypatch.setattr(MemoryFileSystem, name, broken)
+    code, _, err = run(capsys, "log", "verify", url)
+    assert (code, err.count("\n")) == (1, 1) and "t-word" not in err and "failed to read it: ValueError" in err

@@ -9,7 +9,7 @@ import pytest
 
 import kwire
 from kwire import messages, schema
-from kwire.codec.json import json_text
+from kwire.codec.json import json_text, message_json
 
 pytestmark = pytest.mark.quick
 Fetch, Directories, Quota = "FetchRequest", "BrokerHeartbeatRequest", "QuotaRecord"
@@ -124,6 +124,12 @@ def test_messages_that_have_no_json() -> None:
 def test_text_as_kafka_s_tools_print_it(value: Any, text: str) -> None:
     """As Jackson's JsonNode.toString, with doubles as Java's Double.toString."""
     assert json_text(value) == text
+
+
+def test_a_message_as_json_for_every_reader() -> None:
+    for value, text in ((float("nan"), '"NaN"'), (float("inf"), '"Infinity"'), (1.5, "1.5")):
+        message = messages.ClientQuotaRecord(entity=[], key="é", value=value)
+        assert message_json(message, 0) == f'{{"entity": [], "key": "é", "value": {text}, "remove": false}}'
 
 
 def test_tagged_fields_are_where_the_schema_has_them() -> None:

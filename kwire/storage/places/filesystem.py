@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from urllib.parse import unquote
 
 from kwire.errors import CorruptBatchError, DecodeError, KwireError, LimitError, WrongFileError
 from kwire.suggestions import did_you_mean
@@ -29,6 +30,8 @@ MOST_UNPACKED = 16 << 30  # bytes of a pipe, or of a decompressed .gz
 _LOCAL = re.compile(r"(?:file|local)://(?:localhost(?=/))?|file:(?=/)")
 # of a URL: user and password, also a password with / ? # in it (what follows the colon is no port); a signature
 _SECRETS = re.compile(r"(?<=://)(?:[^/?#]*@|(?!\[)[^/?#@:]*:(?!:|\d*(?:[/?#]|$)).*@)|\?.*=.*", re.DOTALL)
+_BETWEEN = re.compile("[:@]|[?&][^=&]*=")  # the parts of a secret
+_SHORTEST = 4  # characters of a part that no error may have
 _QUERY = re.compile(r"(?<=://)([^?]*)(\?.*)", re.DOTALL)
 _ROOTS = ("://", ":///")  # what URLs of a whole store end in
 # in a text: in quotes, also with spaces in it, or alone
@@ -342,10 +345,13 @@ def _without_secrets(path: str) -> Iterator[None]:
     secrets = [secret for secret in _SECRETS.findall(path) if secret]
     if _WEB.search(path):
         secrets += [match[2] for match in _QUERY.finditer(path)]
+    parts = {secret.strip("@?") for secret in secrets}
+    parts |= {part for secret in secrets for part in _BETWEEN.split(secret) if len(part) >= _SHORTEST}
     try:
         yield
     except Exception as error:
-        is_secret = any(secret.strip("@?") in f"{error} {error!r}" for secret in secrets)
+        text = f"{error} {error!r}"
+        is_secret = any(part in text or part in unquote(text) for part in parts)
         if isinstance(error, ImportError):
             raise _missing_package(path, error) from None
         if not is_secret and isinstance(error, OSError | KwireError | MemoryError):

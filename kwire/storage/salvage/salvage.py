@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from kwire.codec.arguments import check_progress, check_type
 from kwire.codec.records import read_batches
 from kwire.errors import CorruptBatchError, DecodeError, KwireError, LimitError, WrongFileError
-from kwire.output import new_folder, scratch_folder, sync_folder
+from kwire.output import is_same, new_folder, scratch_folder, sync_folder
 from kwire.storage.batches.batch_header import base_offset_at, parse_header
 from kwire.storage.batches.scanner import OBJECT_BYTES, OUT_OF_ORDER, Scanner
 from kwire.storage.places.discovery import SegmentFile, beside, discover, offset_in_name, place_of
@@ -239,7 +239,9 @@ class _Salvage:
         link, target = target, os.path.realpath(target)  # a link is followed
         if not target.endswith(".log"):
             raise FileExistsError(17, "is a link to a file that does not end in .log", link)
-        if os.path.realpath(beside(target, "")) == os.path.realpath(beside(segment.path, "")):
+        if is_same(segment.path, target) or (
+            os.path.realpath(beside(target, "")) == os.path.realpath(beside(segment.path, ""))
+        ):
             raise FileExistsError(17, "is the segment that is read: choose another place", target)
         _check_free(target, force)
         offset = offset_in_name(target)
