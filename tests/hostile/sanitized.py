@@ -36,7 +36,8 @@ def runtime() -> str:
     return path
 
 
-def _content() -> bytes:
+def content() -> bytes:
+    """All that the extensions are built from."""
     files = [ROOT / "setup.py", *sorted((ROOT / "kwire_c").rglob("*.py"))]
     for ending in ("pyx", "pxd", "h", "c"):
         files += sorted((ROOT / "kwire_c").rglob(f"*.{ending}"))
@@ -50,7 +51,7 @@ def extensions(kind: str = "sanitized", plant: bool = False) -> Path:
     Kept by content.
     """
     name = f"planted-{kind}" if plant else kind
-    target = places.cache() / f"{name}-{places.digest(_content(), sys.version.encode())}"
+    target = places.cache() / f"{name}-{places.digest(content(), sys.version.encode())}"
     with open(places.cache() / f"{name}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not target.exists():
@@ -95,15 +96,22 @@ def tests(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return run(folder, "-c", PYTEST, str(folder), *quiet, *arguments)
 
 
+def before(library: Path) -> str:
+    """LD_PRELOAD with a library that comes before all others, the sanitiser's too."""
+    return " ".join([str(library), *os.environ.get("LD_PRELOAD", "").split()])
+
+
 def run(folder: Path, *arguments: str, timeout: int = 900) -> subprocess.CompletedProcess[str]:
-    """python -P ARGUMENTS with the extensions of that folder, under the sanitisers."""
+    """python ARGUMENTS with the extensions of that folder, under the sanitisers."""
     environment = os.environ | {
         "LD_PRELOAD": runtime(),
         "PYTHONMALLOC": "malloc",
         "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}",
-        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=1024",
+        "PYTHONSAFEPATH": "1",  # in the processes that a harness starts too
+        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=1024:"
+        "verify_asan_link_order=0",  # see before()
         "UBSAN_OPTIONS": "print_stacktrace=1",
     }
     return subprocess.run(
-        [sys.executable, "-P", *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=timeout
+        [sys.executable, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=timeout
     )
