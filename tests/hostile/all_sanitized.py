@@ -20,13 +20,12 @@ MINUTE = ["--seconds", "60"]
 # the harnesses with their arguments, and files of tests
 RUNS: dict[str, list[str]] = {
     "races": MINUTE,
-    # no Parquet, at which the sanitiser stumbles; a site takes seconds
-    "interrupts": [*MINUTE, *only(set(interrupts.CASES) - {"pages", "pipe", "parquet"})],
+    "interrupts": [*MINUTE, *only(set(interrupts.CASES) - {"pages"})],  # a site takes seconds
     # not those whose threads allocate without Python's lock: the lock of the sanitiser's own allocator stays taken
     "forks": ["--seconds", "0", *only(set(forks.CASES) - {"columns", "pool"})],
     "allocations": ["--seconds", "240", "--seed", "1"],
     "sizes": ["--short", "--seconds", "300"],
-    "growth": ["--seconds", "600", "--only", "columns"],
+    "growth": ["--seconds", "600"],
     "taint": MINUTE,
     "handmade": [],
     "wrong_arguments": [],

@@ -27,13 +27,14 @@ def _compiler() -> str:
 
 
 def runtime() -> str:
-    """The path of the compiler's address sanitiser, which must be loaded before Python."""
-    compiler = _compiler()
-    ran = subprocess.run([compiler, "-print-file-name=libasan.so"], capture_output=True, text=True)
-    path = ran.stdout.strip()
-    if ran.returncode or not os.path.isabs(path):
-        raise RuntimeError(f"{compiler} has no libasan.so: apt-get install gcc")
-    return path
+    """The paths of what must be loaded before Python: the compiler's address sanitiser, and C++ for its exceptions."""
+    compiler, paths = _compiler(), []
+    for name in ("libasan.so", "libstdc++.so.6"):
+        ran = subprocess.run([compiler, f"-print-file-name={name}"], capture_output=True, text=True)
+        paths.append(ran.stdout.strip())
+        if ran.returncode or not os.path.isabs(paths[-1]):
+            raise RuntimeError(f"{compiler} has no {name}: apt-get install gcc g++")
+    return " ".join(paths)
 
 
 def content() -> bytes:
@@ -109,7 +110,8 @@ def run(folder: Path, *arguments: str, timeout: int = 900) -> subprocess.Complet
         "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}",
         "PYTHONSAFEPATH": "1",  # in the processes that a harness starts too
         "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=1024:"
-        "verify_asan_link_order=0",  # see before()
+        "verify_asan_link_order=0:"  # see before()
+        "quarantine_size_mb=32",  # of freed memory: harnesses measure what is resident
         "UBSAN_OPTIONS": "print_stacktrace=1",
     }
     return subprocess.run(
