@@ -53,6 +53,8 @@ def extensions(kind: str = "sanitized", plant: bool = False) -> Path:
     """
     name = f"planted-{kind}" if plant else kind
     target = places.cache() / f"{name}-{places.digest(content(), sys.version.encode())}"
+    if target.exists():  # nobody waits for the build of another checkout
+        return target
     with open(places.cache() / f"{name}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not target.exists():

@@ -22,6 +22,44 @@ CONFIGURED = ("--disable-gil", "--with-thread-sanitizer", "--disable-test-module
 # the harnesses need the first; of the others those that are there for such a Python, from their sources too
 PACKAGES = ("pyarrow", "numpy", "setuptools>=77", "Cython>=3.1", "click", "rich", "dpkt", "scramp", "pytest")
 MORE = ("lz4", "zstandard", "cramjam", "isal")
+# beside what CPython's developers know of it: libraries that are built without the sanitiser, which sees half of them
+FOREIGN = """
+race:libarrow
+race:libstdc++
+"""
+# where cramjam (Rust) is not to be had: what kwire asks of it
+CRAMJAM = """
+import pyarrow
+from lz4 import block
+
+__version__ = "that is made of pyarrow and lz4"
+
+
+class DecompressionError(Exception):
+    pass
+
+
+def _into(plain, data, room):
+    try:
+        made = plain(bytes(data))
+    except (OSError, ValueError, RuntimeError) as error:
+        raise DecompressionError(str(error)) from None
+    memoryview(room)[: len(made)] = made
+    return len(made)
+
+
+class snappy:
+    def compress_raw(data):
+        return pyarrow.compress(bytes(data), "snappy", asbytes=True)
+
+    def decompress_raw_into(data, room):
+        return _into(lambda data: pyarrow.decompress(data, len(room), "snappy", asbytes=True), data, room)
+
+
+class lz4:
+    def decompress_block_into(data, room):
+        return _into(lambda data: block.decompress(data, uncompressed_size=len(room)), data, room)
+"""
 SILENT = {"TSAN_OPTIONS": "report_bugs=0"}
 
 
@@ -40,7 +78,8 @@ def interpreter(source: Path) -> Path:
             run(folder / "configure", f"--prefix={home}", *CONFIGURED, cwd=folder, CC="clang", CXX="clang++")
             run("make", "-s", f"-j{os.cpu_count()}", cwd=folder)
             run("make", "-s", "install", "COMPILEALL_OPTS=-q -x .", cwd=folder)  # none of its modules
-            shutil.copy(folder / "Tools/tsan/suppressions_free_threading.txt", home / "python.txt")
+            known = (folder / "Tools/tsan/suppressions_free_threading.txt").read_text()
+            (home / "suppressions.txt").write_text(known + FOREIGN)
     if not (home / "packages").exists():
         pip = (python, "-m", "pip", "install", "-q", "--prefer-binary", "--root-user-action", "ignore")
         run(*pip, "--only-binary", ":all:", *PACKAGES)
@@ -48,7 +87,10 @@ def interpreter(source: Path) -> Path:
             try:
                 run(*pip, package)
             except subprocess.CalledProcessError:
-                print(f"{package}: there is none for this Python, so what needs it is not tried", file=sys.stderr)
+                print(f"{package}: there is none for this Python", file=sys.stderr)
+        (packages,) = home.glob("lib/*/site-packages")
+        if not (packages / "cramjam").exists():
+            (packages / "cramjam.py").write_text(CRAMJAM)
         (home / "packages").touch()
     return python
 
@@ -73,10 +115,11 @@ def main(arguments: list[str]) -> int:
     source, harness, *rest = *arguments, *(["races"] if len(arguments) == 1 else [])
     python = interpreter(Path(source))
     folder = extensions(python)
-    suppressed = python.parents[1] / "python.txt"  # races of CPython's own that its developers know
-    options = f"suppressions={suppressed}:halt_on_error=0:exitcode=66:history_size=4:second_deadlock_stack=1"
+    suppressed = python.parents[1] / "suppressions.txt"
+    options = f"suppressions={suppressed}:exitcode=66:history_size=4"
     environment = {
         "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}", "PYTHONSAFEPATH": "1", "TSAN_OPTIONS": options,
+        "KWIRE_PATIENCE": "900",
     }  # fmt: skip
     codes = []
     for lock in ("", "0"):
