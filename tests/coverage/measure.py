@@ -21,7 +21,7 @@ TESTS = [
     "tests/codec", "tests/compression", "tests/primitives",
     *(f"tests/storage/test_{name}.py" for name in (
         "scanner", "segment", "transactions", "damage", "splits", "shared_iterators")),
-    "tests/hostile/test_user_code.py", "tests/spark/test_modes.py",
+    "tests/hostile/test_user_code.py", "tests/spark/test_modes.py", "tests/cli/test_record_lines.py",
     "--deselect=tests/hostile/test_user_code.py::test_a_record_made_again",  # the tracer holds on to what it looks for
     "--deselect=tests/codec/test_messages_memory.py",  # 15 minutes under tracing, of code that the others run too
 ]

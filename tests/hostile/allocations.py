@@ -25,7 +25,7 @@ from operator import eq
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.hostile.sanitized import ROOT
+from tests.hostile.sanitized import ROOT, before
 from tools import places
 
 HERE = Path(__file__).parent
@@ -377,7 +377,7 @@ def run(seconds: float, seed: int, only: str = "") -> tuple[list[str], int]:
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as progress:
         left = [name for name, _ in calls(Path(folder)) if only in name]
         broken, tried, share = [], 0, seconds / max(1, len(left))
-        environment = os.environ | {"LD_PRELOAD": str(library()), "PYTHONFAULTHANDLER": "1"}
+        environment = os.environ | {"LD_PRELOAD": before(library()), "PYTHONFAULTHANDLER": "1"}
         while left:
             command = [sys.executable, "-m", "tests.hostile.allocations", "--seconds", str(share * len(left)), "--seed",
                        str(seed), "--progress", str(progress.fileno()), "--child", *left]

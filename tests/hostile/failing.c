@@ -14,10 +14,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-extern void *__libc_malloc(size_t);
-extern void *__libc_calloc(size_t, size_t);
-extern void *__libc_realloc(void *, size_t);
-extern void __libc_free(void *);
+#define SYSTEM(result, name, ...)                                                                                  \
+    extern result __libc_##name(__VA_ARGS__);                                                                          \
+    extern result __interceptor_##name(__VA_ARGS__) __attribute__((weak)); /* of the address sanitiser */
+SYSTEM(void *, malloc, size_t)
+SYSTEM(void *, calloc, size_t, size_t)
+SYSTEM(void *, realloc, void *, size_t)
+SYSTEM(void, free, void *)
+#define system(name, ...) (__interceptor_##name ? __interceptor_##name(__VA_ARGS__) : __libc_##name(__VA_ARGS__))
 
 enum { RANGES = 128, PLACES = 1 << 20 };
 static struct { uintptr_t from, to; } ranges[RANGES];
@@ -120,28 +124,28 @@ static void let_go(const void *data) {
 }
 
 void *malloc(size_t size) {
-    if (!watched(__builtin_return_address(0))) return __libc_malloc(size);
-    return fails(LIBRARIES) ? NULL : hold(__libc_malloc(size));
+    if (!watched(__builtin_return_address(0))) return system(malloc, size);
+    return fails(LIBRARIES) ? NULL : hold(system(malloc, size));
 }
 
 void *calloc(size_t count, size_t size) {
-    if (!watched(__builtin_return_address(0))) return __libc_calloc(count, size);
-    return fails(LIBRARIES) ? NULL : hold(__libc_calloc(count, size));
+    if (!watched(__builtin_return_address(0))) return system(calloc, count, size);
+    return fails(LIBRARIES) ? NULL : hold(system(calloc, count, size));
 }
 
 void *realloc(void *data, size_t size) {
     if (!watched(__builtin_return_address(0))) {
         let_go(data);
-        return __libc_realloc(data, size);
+        return system(realloc, data, size);
     }
     if (fails(LIBRARIES)) return NULL;
     let_go(data);
-    return hold(__libc_realloc(data, size));
+    return hold(system(realloc, data, size));
 }
 
 void free(void *data) {
     let_go(data);
-    __libc_free(data);
+    system(free, data);
 }
 
 void *mmap(void *at, size_t size, int access, int flags, int file, off_t from) {

@@ -24,7 +24,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.hostile.sanitized import ROOT
+from tests.hostile.sanitized import ROOT, before
 from tools import places
 
 HERE = Path(__file__).parent
@@ -189,7 +189,7 @@ def rounds(preloaded: Any, only: list[str], share: int) -> int:
 
 def preloaded() -> Any:
     """The library, in a process that was started with it."""
-    found = ctypes.CDLL(os.environ["LD_PRELOAD"])
+    found = ctypes.CDLL(str(library()))
     found.calls_begin.argtypes = ctypes.c_long, ctypes.c_int, ctypes.c_int, ctypes.c_int
     found.calls_end.restype = ctypes.c_long
     return found
@@ -204,8 +204,8 @@ def run_preloaded(
     parser.add_argument("--only", action="append", default=[], choices=choices)
     parser.add_argument("--share", type=int, default=1, help="Only every Nth call.")
     given = parser.parse_args(arguments)
-    if "LD_PRELOAD" not in os.environ:
-        environment = os.environ | {"LD_PRELOAD": str(library())}
+    if str(library()) not in os.environ.get("LD_PRELOAD", ""):
+        environment = os.environ | {"LD_PRELOAD": before(library())}
         command = [sys.executable, "-m", f"tests.hostile.{harness}", *sys.argv[1:]]
         return subprocess.run(command, env=environment, cwd=ROOT).returncode
     print(f"{rounds(preloaded(), given.only, given.share)} failures, {found}")

@@ -18,7 +18,7 @@ class Plant:
     """A fault.
 
     file: in which `old` becomes `new`; builds: the extensions to build then, none for Python; harness, arguments: the
-    module of tests.hostile that finds it; report: text in its output.
+    module of tests.hostile that finds it, or a file of tests; report: text in its output.
     """
 
     name: str
@@ -156,6 +156,59 @@ PLANTS = (
         "a terminal's signs are shown as they are", "kwire_c/printable.py", "    if text.isprintable():\n",
         "    if text:\n", (), "taint", ("--seconds", "30"),
     ),
+    Plant(
+        "an iterator made by hand is asked for an item", "kwire_c/shared_iterator.pyx",
+        "        if not PyIter_Check(self.items):\n", "        if False:\n", ("shared_iterator",), "handmade", (),
+    ),
+    Plant(
+        "an item of a list is not held while it is written", "kwire_c/encode.pyx",
+        "        raw_incref(item)  # finalizers and other threads may remove it from the list\n"
+        "        status = put_element(o, op, item)\n        raw_decref(item)\n",
+        "        status = put_element(o, op, item)\n", ("encode",), "hostile/test_user_code.py", (),
+    ),
+    Plant(
+        "any number is taken for an offset", "kwire/storage/reading/segment.py",
+        '        offset = check_int(offset, "offset")\n        return self._first(', "        return self._first(", (),
+        "wrong_arguments", (), "LogSegment.seek(offset",
+    ),
+    Plant(
+        "the error of a store is shown as it is", "kwire/storage/places/filesystem.py",
+        """            text += f": {printable(' '.join(str(error).split()))}"\n""",
+        """            text += f": {error}"\n""", (), "storage/test_lying_stores.py", (),
+    ),
+    Plant(
+        "a pipe is read that nobody named", "kwire/storage/places/filesystem.py",
+        "    if isinstance(file, SpooledFile) and file.once:\n", "    if False:\n", (),
+        "hostile/test_odd_files.py", (), "hangs",
+    ),
+    Plant(
+        "a file that became shorter is at its end", "kwire/storage/places/filesystem.py",
+        "        if len(data) < len(memoryview(before)) + end - start:\n", "        if False:\n", (),
+        "storage/test_changing.py", (),
+    ),
+    Plant(
+        "a folder is visited by each of its names", "kwire/storage/places/discovery.py",
+        "found.setdefault(_identity(folder), folder)", "found.setdefault(folder, folder)", (),
+        "hostile/test_fifth_attack.py", ("-k", "glob", "--timeout", "20"),
+    ),
+    Plant(
+        "a close that is cancelled leaves connections open", "kwire/net/connection.py",
+        "        for connection in connections:\n            connection.abort()\n", "", (),
+        "hostile/test_sixth_attack.py", ("-k", "cancelled"), "cancelled after",
+    ),
+    Plant(
+        "a proxy that is cancelled leaves its tasks", "kwire/fleet/proxy.py",
+        "            for one in both:\n                one.cancel()\n", "", (), "fleet/test_cancelled.py", (),
+    ),
+    Plant(
+        "the keys of users are printed", "kwire/storage/metadata/record_json.py", "_SECRET_FIELDS.get(name, ())",
+        "()", (), "cli/test_snapshot.py", (), "test_nothing_that_is_printed",
+    ),
+    Plant(
+        "output that does not wait is cut", "kwire/cli/__init__.py",
+        "        if isinstance(stream.buffer, io.RawIOBase):", "        if False:", (),
+        "cli/test_output.py", ("-k", "takes_no_more or does_not_wait"),
+    ),
 )
 
 
@@ -180,10 +233,11 @@ def tried(plant: Plant) -> subprocess.CompletedProcess[str]:
             assert built.returncode == 0, built.stderr[-4000:]
         code = f"import kwire, kwire_c; assert all(one.__file__.startswith({str(tree)!r}) for one in (kwire, kwire_c))"
         subprocess.run([sys.executable, "-c", code], cwd=tree, env=environment, check=True)
+        command = ["-W", "ignore", "-m", f"tests.hostile.{plant.harness}", *plant.arguments]
+        if plant.harness.endswith(".py"):
+            command = ["-m", "pytest", "-q", "-x", f"tests/{plant.harness}", *plant.arguments]
         return subprocess.run(
-            [sys.executable, "-W", "ignore", "-m", f"tests.hostile.{plant.harness}", *plant.arguments],
-            cwd=tree, env=environment, capture_output=True, text=True, timeout=1500,
-        )  # fmt: skip
+            [sys.executable, *command], cwd=tree, env=environment, capture_output=True, text=True, timeout=1500)
 
 
 def main(names: list[str]) -> int:

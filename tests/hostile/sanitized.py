@@ -27,16 +27,18 @@ def _compiler() -> str:
 
 
 def runtime() -> str:
-    """The path of the compiler's address sanitiser, which must be loaded before Python."""
-    compiler = _compiler()
-    ran = subprocess.run([compiler, "-print-file-name=libasan.so"], capture_output=True, text=True)
-    path = ran.stdout.strip()
-    if ran.returncode or not os.path.isabs(path):
-        raise RuntimeError(f"{compiler} has no libasan.so: apt-get install gcc")
-    return path
+    """The paths of what must be loaded before Python: the compiler's address sanitiser, and C++ for its exceptions."""
+    compiler, paths = _compiler(), []
+    for name in ("libasan.so", "libstdc++.so.6"):
+        ran = subprocess.run([compiler, f"-print-file-name={name}"], capture_output=True, text=True)
+        paths.append(ran.stdout.strip())
+        if ran.returncode or not os.path.isabs(paths[-1]):
+            raise RuntimeError(f"{compiler} has no {name}: apt-get install gcc g++")
+    return " ".join(paths)
 
 
-def _content() -> bytes:
+def content() -> bytes:
+    """All that the extensions are built from."""
     files = [ROOT / "setup.py", *sorted((ROOT / "kwire_c").rglob("*.py"))]
     for ending in ("pyx", "pxd", "h", "c"):
         files += sorted((ROOT / "kwire_c").rglob(f"*.{ending}"))
@@ -50,7 +52,9 @@ def extensions(kind: str = "sanitized", plant: bool = False) -> Path:
     Kept by content.
     """
     name = f"planted-{kind}" if plant else kind
-    target = places.cache() / f"{name}-{places.digest(_content(), sys.version.encode())}"
+    target = places.cache() / f"{name}-{places.digest(content(), sys.version.encode())}"
+    if target.exists():  # nobody waits for the build of another checkout
+        return target
     with open(places.cache() / f"{name}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not target.exists():
@@ -95,15 +99,23 @@ def tests(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return run(folder, "-c", PYTEST, str(folder), *quiet, *arguments)
 
 
+def before(library: Path) -> str:
+    """LD_PRELOAD with a library that comes before all others, the sanitiser's too."""
+    return " ".join([str(library), *os.environ.get("LD_PRELOAD", "").split()])
+
+
 def run(folder: Path, *arguments: str, timeout: int = 900) -> subprocess.CompletedProcess[str]:
-    """python -P ARGUMENTS with the extensions of that folder, under the sanitisers."""
+    """python ARGUMENTS with the extensions of that folder, under the sanitisers."""
     environment = os.environ | {
         "LD_PRELOAD": runtime(),
         "PYTHONMALLOC": "malloc",
         "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}",
-        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=1024",
+        "PYTHONSAFEPATH": "1",  # in the processes that a harness starts too
+        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=1024:"
+        "verify_asan_link_order=0:"  # see before()
+        "quarantine_size_mb=32",  # of freed memory: harnesses measure what is resident
         "UBSAN_OPTIONS": "print_stacktrace=1",
     }
     return subprocess.run(
-        [sys.executable, "-P", *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=timeout
+        [sys.executable, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=timeout
     )

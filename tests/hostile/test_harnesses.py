@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import kwire
-from tests.hostile import arrow_tables, clients, dialogues, forks, interrupts, plants, races, sanitized
+from tests.hostile import all_sanitized, arrow_tables, clients, dialogues, forks, interrupts, plants, races, sanitized
 
 SHORT = sorted(set(interrupts.CASES) - {"pages"})  # a site takes seconds
 
@@ -158,23 +158,7 @@ def test_for_ten_minutes(name: str) -> None:
 @pytest.mark.checkout
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("name", ["races", "interrupts"])
+@pytest.mark.parametrize("name", all_sanitized.RUNS)
 def test_sanitised(name: str) -> None:
-    """No Parquet, at which the sanitiser stumbles."""
-    cases = [case for case in SHORT if case not in ("pipe", "parquet")]
-    only = [word for case in cases for word in ("--only", case)] if name == "interrupts" else []
-    ran = sanitized.run(
-        sanitized.extensions(), "-W", "ignore", "-m", f"tests.hostile.{name}", "--seconds", "120", *only, timeout=3000)
-    assert ran.returncode == 0, f"exit {ran.returncode}: {ran.stdout[-500:]}{ran.stderr[-6000:]}"
-
-
-@pytest.mark.checkout
-@pytest.mark.soak
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize("name", sorted(set(forks.CASES) - {"columns", "pool"}))
-def test_forks_sanitised(name: str) -> None:
-    """Not those whose threads allocate without Python's lock: the lock of the sanitiser's allocator stays taken."""
-    ran = sanitized.run(
-        sanitized.extensions(), "-W", "ignore", "-m", "tests.hostile.forks", "--seconds", "0", "--only", name,
-        timeout=3000)
+    ran = all_sanitized.ran(name)
     assert ran.returncode == 0, f"exit {ran.returncode}: {ran.stdout[-500:]}{ran.stderr[-6000:]}"

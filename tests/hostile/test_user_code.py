@@ -54,6 +54,26 @@ def test_the_list_is_replaced(meddling: type[Meddling]) -> None:
     assert kwire.encode(value, 12) == wanted
 
 
+def test_the_list_is_emptied(meddling: type[Meddling]) -> None:
+    """The item that is being written stays until it is."""
+    Request = messages.CreateTopicsRequest
+
+    def made(name: str, tag: bytes) -> Any:
+        config = Request.CreatableTopicConfig(name="c", unknown_tags={5: tag})
+        return Request.CreatableTopic(name=name, configs=[config], unknown_tags={7: name.encode()})
+
+    value = Request(topics=[made("a" * 20, meddling())])
+    others: list[Any] = []
+
+    def meddle() -> None:
+        value.topics.clear()
+        others.extend(made("z" * 20, b"z") for _ in range(9))  # where that was
+
+    wanted = kwire.encode(Request(topics=[made("a" * 20, b"x")]), 7)
+    meddling.meddle = staticmethod(meddle)
+    assert kwire.encode(value, 7) == wanted
+
+
 def test_the_struct_is_replaced(meddling: type[Meddling]) -> None:
     """Of a struct field: the one that is being written stays until it is."""
     Cursor = messages.DescribeTopicPartitionsRequest.Cursor

@@ -10,6 +10,7 @@ ROOT = sanitized.ROOT
 RECORDS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests/codec").glob("test_rec*.py"))
 TESTS = [
     *RECORDS,
+    "tests/cli/test_record_lines.py",
     "tests/codec/test_batch_layout.py",
     "tests/codec/test_build_batches.py",
     "tests/codec/test_frames.py",
