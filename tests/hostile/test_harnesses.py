@@ -149,8 +149,8 @@ def test_a_planted_fault_is_found(plant: plants.Plant) -> None:
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize(
-    "name", [
-        "races", "interrupts", "forks", "dialogues", "clients", "fleet_folders", "fleet_allocations", "changing_folders"])
+    "name", ["races", "interrupts", "forks", "dialogues", "clients", "fleet_folders", "fleet_allocations",
+             "changing_folders"])
 def test_for_ten_minutes(name: str) -> None:
     harness(name, "--seconds", "600", "--seed", "7", timeout=3000)
 
