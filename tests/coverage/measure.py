@@ -22,6 +22,7 @@ TESTS = [
     *(f"tests/storage/test_{name}.py" for name in (
         "scanner", "segment", "transactions", "damage", "splits", "shared_iterators")),
     "tests/hostile/test_user_code.py", "tests/spark/test_modes.py", "tests/cli/test_record_lines.py",
+    "tests/hostile/test_limits.py::test_a_request_for_memory_that_fails_gives_the_right_value_or_a_memory_error",
     "--deselect=tests/hostile/test_user_code.py::test_a_record_made_again",  # the tracer holds on to what it looks for
     "--deselect=tests/codec/test_messages_memory.py",  # 15 minutes under tracing, of code that the others run too
 ]

@@ -213,9 +213,16 @@ def using(work: Callable[[Any], Any], path: str) -> Any:
     return work(LogSegment(path))
 
 
+def shown(lines: Any, segment: Any) -> bytes:
+    """The lines of `kwire log show`, without their texts for control records."""
+    columns = segment.columns(lines.fields)
+    return b"".join(lines.writer(segment, {}, None, False).write(columns))
+
+
 def file_calls(folder: Path) -> Iterator[tuple[str, Call]]:
     """Segments and captures."""
     from kwire.capture import audit, read_capture
+    from kwire.cli.record_lines import Format, JsonLines, Table, table_layout
     from kwire.storage import LogDirectory, LogSegment
     from tests.capture import making as talks
     from tests.storage import making
@@ -241,6 +248,8 @@ def file_calls(folder: Path) -> Iterator[tuple[str, Call]]:
             lambda found: [table(one) for one in found])
     yield "segment read", Call(lambda: list(LogSegment(log).read(start_offset=4, committed=True)))
     yield "segment columns, committed", Call(lambda: LogSegment(log).columns(committed=True), table)
+    for lines in (Table(table_layout([LogSegment(log)]), 60), JsonLines(), Format("%t %p %o %k %s %h %T %K %S %R")):
+        yield f"lines, {type(lines).__name__}", Call(partial(using, partial(shown, lines), log))
     yield "segment cut", Call(lambda: LogSegment(log).split(100))
     yield "directory", Call(lambda: [list(part.read()) for part in LogDirectory(str(topic))])
     talk = talks.Talk().open().exchange(talks.hello(), talks.welcome()).exchange(*talks.metadata(1, 3)).close()

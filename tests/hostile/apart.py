@@ -99,7 +99,7 @@ def run(module: str, names: list[str], seconds: float) -> dict[str, str | None]:
                 if time.monotonic() > until:
                     process.kill()
             errors = process.stderr.read() if process.stderr else ""
-        if left and process.returncode and time.monotonic() < until:
+        if left and process.returncode and (time.monotonic() < until or process.returncode == -signal.SIGALRM):
             name = left.pop(0)
             how = "hangs" if process.returncode == -signal.SIGALRM else f"died ({process.returncode})"
             found[name] = f"{how} {errors[-800:]}"

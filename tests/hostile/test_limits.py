@@ -70,6 +70,7 @@ def test_twice_a_large_input_takes_about_twice_the_time(name: str) -> None:
 def test_a_child_that_hangs_or_dies_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """The harnesses continue after it."""
     monkeypatch.setenv("KWIRE_PATIENCE", "2")
+    assert apart.run("tests.hostile.apart", ["hangs"], 2) != {}  # also where the time is over as it is found
     found = apart.run("tests.hostile.apart", ["hangs", "dies", "fails", "works"], 60)
     assert found["hangs"] is not None and found["hangs"].startswith("hangs")
     assert found["dies"] is not None and found["dies"].startswith("died (-6)")
