@@ -167,4 +167,4 @@ def test_a_folder_and_a_missing_file_as_configuration(config: Path) -> None:
 def test_an_argument_too_many_shows_nothing_of_its_password(argument: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["storage", "format", "-c", "x", "-t", "y", "--add-scram", argument, argument]) == 1
     out, err = capsys.readouterr()
-    assert "S3cret" not in out + err and "unrecognized arguments" in err and "[hidden]" in err
+    assert "S3cret" not in out + err and "unrecognized" in err and "[hidden]" in err
