@@ -64,7 +64,7 @@ def storage(as_release: str | None, as_json: bool, arguments: tuple[str, ...]) -
         sys.stderr.write(_PASSWORD.sub(r"\1[hidden]\n", error.usage_text()))
     except FormatterError as error:
         sys.stdout.flush()
-        print(printable(str(error)), file=sys.stderr)
+        print(printable(_PASSWORD.sub(r"\1[hidden]", str(error))), file=sys.stderr)
     return 1
 
 
