@@ -30,6 +30,7 @@ from kwire.storage.places.filesystem import shown
 from kwire_c.printable import printable
 
 _ALIAS = "--metadata-version"  # KIP-778's name of --release-version
+_PASSWORD = re.compile(r"(password\s*=).*", re.DOTALL | re.IGNORECASE)  # a password may hold anything
 _REPEATED = ("--add-scram", "--feature")
 _OWN_OPTIONS = """
 options of kwire, anywhere in the line:
@@ -60,10 +61,10 @@ def storage(as_release: str | None, as_json: bool, arguments: tuple[str, ...]) -
         sys.stdout.write(wanted.text + ("" if as_release else _OWN_OPTIONS))
         return 0 if as_release is None or rules.formatter else 1  # up to 3.8 the tool's is 1
     except ArgumentError as error:
-        sys.stderr.write(re.sub(r"(password=)[^,\]]*", r"\1[hidden]", error.usage_text()))
+        sys.stderr.write(_PASSWORD.sub(r"\1[hidden]\n", error.usage_text()))
     except FormatterError as error:
         sys.stdout.flush()
-        print(printable(str(error)), file=sys.stderr)
+        print(printable(_PASSWORD.sub(r"\1[hidden]", str(error))), file=sys.stderr)
     return 1
 
 

@@ -157,3 +157,14 @@ def test_a_folder_and_a_missing_file_as_configuration(config: Path) -> None:
     for name in (".", "missing", "server.properties/x", "a\0b"):
         _, err, code = run(["info", "-c", name])
         assert code == 1 and err.count("\n") == 1
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("argument", [
+    "SCRAM-SHA-256=[name=a,password=S3cret,S3cret]", "SCRAM-SHA-256=[name=a,password=S3cret]S3cret]",
+    "SCRAM-SHA-256=[name=a,Password = S3cret]", 'SCRAM-SHA-256=[password="x,S3cret"]',
+])  # fmt: skip
+def test_an_argument_too_many_shows_nothing_of_its_password(argument: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["storage", "format", "-c", "x", "-t", "y", "--add-scram", argument, argument]) == 1
+    out, err = capsys.readouterr()
+    assert "S3cret" not in out + err and "unrecognized" in err and "[hidden]" in err

@@ -34,7 +34,7 @@ class Plant:
 PLANTS = (
     Plant(
         "a file that is half-written stays", "kwire/output.py",
-        "        with suppress(OSError):\n            os.unlink(partial)\n        raise\n", "        raise\n", (),
+        "        remove(partial)\n        raise\n", "        raise\n", (),
         "failing_calls", ("--only", "csv"), "left behind",
     ),
     Plant(
