@@ -10,7 +10,7 @@ from contextlib import suppress
 from kwire.capture.exchange import Direction
 from kwire.capture.recorder import Recorder, Recording
 from kwire.net.address import Address
-from kwire.net.listening import ACCEPTED_AT_ONCE, let_clients_wait
+from kwire.net.listening import ACCEPTED_AT_ONCE, close_server, let_clients_wait
 
 _BLOCK = 1 << 16
 _CONNECT = 30  # seconds
@@ -46,13 +46,13 @@ class Tap:
                 await self.recorder.close()
                 raise
         except BaseException:
-            self._server.close()
+            close_server(self._server)
             raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self._ends = True
-        self._server.close()
+        close_server(self._server)
         for task in self._tasks:
             task.cancel()
         try:
@@ -114,7 +114,8 @@ class Tap:
 async def connected(host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """A proxy's connection to a broker. Raises OSError, TimeoutError after 30 seconds."""
     try:
-        return await asyncio.wait_for(asyncio.open_connection(host, port, limit=_BLOCK), _CONNECT)
+        async with asyncio.timeout(_CONNECT):  # wait_for of Python 3.11 loses a cancellation in its last turn
+            return await asyncio.open_connection(host, port, limit=_BLOCK)
     except (ValueError, OverflowError):  # a broker said a host name that IDNA refuses, or a port out of range
         raise OSError("invalid host name or port") from None
 

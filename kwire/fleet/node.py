@@ -22,7 +22,7 @@ from kwire.fleet.fetch_sessions import FetchSessions
 from kwire.fleet.refusals import refusal
 from kwire.fleet.releases import offer
 from kwire.fleet.users import Users
-from kwire.net.listening import ACCEPTED_AT_ONCE, let_clients_wait
+from kwire.net.listening import ACCEPTED_AT_ONCE, close_server, let_clients_wait
 from kwire.schema import api_keys
 from kwire.schema.error_codes import ErrorCode
 from kwire.schema.feature_levels import METADATA_VERSION
@@ -280,18 +280,22 @@ class Listener:
             return
         self._served = listener
         loop = asyncio.get_running_loop()
+        # not start_serving: a cancellation would lose a server that listens
+        server = await loop.create_server(
+            lambda: _Protocol(self._accept, self._tls is not None), sock=listener, backlog=ACCEPTED_AT_ONCE,
+            start_serving=False)
         try:
-            server = await loop.create_server(
-                lambda: _Protocol(self._serve, self._tls is not None), sock=listener, backlog=ACCEPTED_AT_ONCE)
-            if isinstance(server, asyncio.Server) and server.sockets:  # in a simulation it is none
-                let_clients_wait(server)
+            if isinstance(server, asyncio.Server):  # in a simulation it is none
+                await server.start_serving()
+                if listener is self._listener:  # else it was stopped meanwhile, and another may have its port
+                    let_clients_wait(server)
         except BaseException:
-            listener.close()  # cancelled, it would stay open
+            server.close()
             raise
         if listener is self._listener:
             self._server = server
         else:
-            server.close()
+            close_server(server)
 
     def close(self, at_once: bool) -> None:
         """Listen no more, and end all connections; at_once: also those on which a request is being answered."""
@@ -301,7 +305,7 @@ class Listener:
         with contextlib.suppress(OSError):  # a child of fork has it too, and would go on listening
             listener.shutdown(socket.SHUT_RDWR)
         if self._server is not None:
-            self._server.close()
+            close_server(self._server)
         self._server = None
         if listener is not self._served:  # else its server closes it, at the latest when it is made
             listener.close()
@@ -332,24 +336,33 @@ class Listener:
         if self._connections:
             await asyncio.wait(list(self._connections))
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        connection = self._connections[task] = Connection(writer)
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if not self.is_open:  # it was accepted just before
+            writer.transport.abort()
+            return
+        connection = Connection(writer)
         protocol = writer.transport.get_protocol()
         assert isinstance(protocol, _Protocol)
         protocol.ended = connection.gone
-        try:
-            if self._tls is not None:  # here, and not by the server: so who never ends a handshake is a connection too
-                with connection.waits():
-                    await writer.start_tls(self._tls)
-            await self._converse(reader, connection)
-        except (OSError, asyncio.CancelledError):
-            pass
-        finally:
-            connection.abort()
+
+        def ended(task: asyncio.Task[None]) -> None:
+            connection.abort()  # also of a task that was cancelled before it began
             self._connections.pop(task, None)
             self._faults.forget(connection)
+            if not task.cancelled() and (error := task.exception()) is not None:
+                task.get_loop().call_exception_handler(
+                    {"message": "a connection of a client failed", "exception": error, "task": task})
+
+        task = asyncio.create_task(self._serve(reader, connection))
+        self._connections[task] = connection
+        task.add_done_callback(ended)
+
+    async def _serve(self, reader: asyncio.StreamReader, connection: Connection) -> None:
+        with contextlib.suppress(OSError, asyncio.CancelledError):
+            if self._tls is not None:  # here, and not by the server: so who never ends a handshake is a connection too
+                with connection.waits():
+                    await connection.writer.start_tls(self._tls)
+            await self._converse(reader, connection)
 
     async def _converse(self, reader: asyncio.StreamReader, connection: Connection) -> None:
         frames = FrameReader()
@@ -472,9 +485,9 @@ class _Protocol(asyncio.StreamReaderProtocol):
     """
 
     def __init__(
-        self, serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]], held: bool
+        self, accept: Callable[[asyncio.StreamReader, asyncio.StreamWriter], None], held: bool
     ) -> None:
-        super().__init__(asyncio.StreamReader(), serve)
+        super().__init__(asyncio.StreamReader(), accept)
         self._held = held
         self.ended: Callable[[], None] = lambda: None
 

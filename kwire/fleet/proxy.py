@@ -32,7 +32,7 @@ from kwire.fleet.faults import Fault, Faults, Outcome
 from kwire.fleet.loop_thread import InThread
 from kwire.fleet.refusals import refusal
 from kwire.net.address import Address, address
-from kwire.net.listening import ACCEPTED_AT_ONCE, let_clients_wait
+from kwire.net.listening import ACCEPTED_AT_ONCE, close_server, let_clients_wait
 from kwire.schema import Field, api_keys
 from kwire.schema.error_codes import ErrorCode
 
@@ -128,6 +128,7 @@ class Proxy(InThread):
         self._nodes: dict[Address, int] = {}  # broker -> its node id, once it is known
         self._servers: list[asyncio.Server] = []
         self._tasks: set[asyncio.Task[None]] = set()
+        self._ends = False
         self.recorder: Recorder | None = None
 
     def __repr__(self) -> str:
@@ -150,6 +151,7 @@ class Proxy(InThread):
     async def __aenter__(self) -> Proxy:
         self._ports.clear()
         self._servers.clear()
+        self._ends = False
         self._listen = Address(self._listen.host, await self._open(self._target, self._listen))
         if self._record is not None:
             try:
@@ -160,8 +162,9 @@ class Proxy(InThread):
         return self
 
     async def _close(self) -> None:
+        self._ends = True
         for server in self._servers:
-            server.close()
+            close_server(server)
         for task in self._tasks:
             task.cancel()
         try:
@@ -176,11 +179,23 @@ class Proxy(InThread):
         if len(self._servers) >= MOST_LISTENERS:
             raise LimitError("too many brokers for a Proxy", limit=MOST_LISTENERS)
 
-        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await self._serve(broker, reader, writer)
+        def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            if self._ends:  # it was accepted just before
+                writer.transport.abort()
+                return
 
-        server = await asyncio.start_server(serve, *at, backlog=ACCEPTED_AT_ONCE)
+            def ended(task: asyncio.Task[None]) -> None:
+                writer.close()  # also of a task that was cancelled before it began
+                self._tasks.discard(task)
+
+            task = asyncio.create_task(self._serve(broker, reader, writer))
+            self._tasks.add(task)
+            task.add_done_callback(ended)
+
+        # not start_serving: a cancellation would lose a server that listens
+        server = await asyncio.start_server(accept, *at, backlog=ACCEPTED_AT_ONCE, start_serving=False)
         self._servers.append(server)
+        await server.start_serving()
         let_clients_wait(server)
         port: int = server.sockets[0].getsockname()[1]
         return port
@@ -196,9 +211,6 @@ class Proxy(InThread):
         return Address(host, self._ports[broker, host])
 
     async def _serve(self, broker: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
         upstream: asyncio.StreamWriter | None = None
         try:
             answers, upstream = await connected(*broker)
@@ -213,7 +225,6 @@ class Proxy(InThread):
             writer.close()
             if upstream is not None:
                 upstream.close()
-            self._tasks.discard(task)
 
     async def _converse(self, line: _Line) -> None:
         """Pass on both directions until one of them ends."""
@@ -237,7 +248,8 @@ class Proxy(InThread):
                 with contextlib.suppress(OSError, KwireError):
                     one.result()
             with contextlib.suppress(OSError, TimeoutError):
-                await asyncio.wait_for(line.writer.drain(), 1)
+                async with asyncio.timeout(1):
+                    await line.writer.drain()
         finally:
             for one in both:
                 one.cancel()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 
 # asyncio's backlog says how many clients wait, and how often a turn tries to accept one. Where no more files can be
 # opened each try that fails begins a timer, which tries as often again a second later: with 100 no turn ever ends.
@@ -13,5 +14,23 @@ _WAITING = 1024
 def let_clients_wait(server: asyncio.Server) -> None:
     """Let clients wait at a server that was started with backlog=ACCEPTED_AT_ONCE. Raises OSError."""
     for one in server.sockets:
-        with one.dup() as listener:
+        listener = socket.socket(fileno=one.fileno())  # no other descriptor: there may be none left
+        try:
             listener.listen(_WAITING)
+        finally:
+            listener.detach()
+
+
+def close_server(server: asyncio.AbstractServer) -> None:
+    """Accept no more clients, and close the server in the next turn of its loop.
+
+    A client that was just accepted gets its transport in that turn. If the server is closed by then, asyncio fails
+    without closing the client's socket (3.11 to 3.13: an assertion in Server._attach).
+    """
+    if not isinstance(server, asyncio.Server):  # in a simulation
+        server.close()
+        return
+    loop = server.get_loop()
+    for one in server.sockets:
+        loop.remove_reader(one)
+    loop.call_soon(server.close)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kwire import messages
-from kwire.fleet import Fleet
+from kwire.fleet import Fleet, Proxy
 from kwire.fleet.loop_thread import LoopThread
 from kwire.net import BrokerConnectionError, connect_sync
 from tests.hostile.forks import forked
@@ -89,6 +91,24 @@ def test_what_is_asked_while_it_ends() -> None:
         assert answers == [[]] * 120
 
 
+@pytest.mark.parametrize("through", ["a fleet", "a proxy"])
+def test_one_that_ends_while_clients_arrive_leaves_no_socket(through: str) -> None:
+    before = set(os.listdir("/proc/self/fd"))
+    gc.disable()  # it would close what was left
+    try:
+        for _ in range(5):
+            with ExitStack() as all_of_it:
+                fleet = all_of_it.enter_context(Fleet("4.4"))
+                where = fleet if through == "a fleet" else all_of_it.enter_context(Proxy(fleet.bootstrap))
+                host, _, port = where.bootstrap.rpartition(":")
+                clients = [socket.create_connection((host, int(port))) for _ in range(100)]
+            for client in clients:
+                client.close()
+        assert set(os.listdir("/proc/self/fd")) <= before
+    finally:
+        gc.enable()
+
+
 def test_a_thread_that_was_interrupted_before_it_began(monkeypatch: pytest.MonkeyPatch) -> None:
     async def nothing() -> None:
         raise AssertionError("begun")
@@ -119,7 +139,7 @@ def test_the_end_of_the_data_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 AT_EXIT = """
 import sys
-from kwire.fleet import Fleet
+from kwire.fleet import Fleet, Proxy
 
 class Owner:
     def __init__(self, fleet):
