@@ -157,24 +157,29 @@ async def delete_acls(call: Call) -> Any:
         filters = [_filter(one, call) for one in call.message.filters]
     except _NoRequest:
         return call.connection.close()
-    rows, left = [], {acl_id: Acl.of(record) for acl_id, record in log.acls.items()}
-    removed, seen, looked_at = list[UUID](), set[AclFilter](), 0
+    left = {acl_id: Acl.of(record) for acl_id, record in log.acls.items()}
+    found, seen, looked_at = list[dict[UUID, Acl]](), set[AclFilter](), 0
     for wanted in filters:
-        row = response.DeleteAclsFilterResult(error_message=None)
         matching = [] if wanted in seen else [acl_id for acl_id, acl in left.items() if wanted.matches(acl)]
+        found.append({acl_id: left.pop(acl_id) for acl_id in matching})
         seen.add(wanted)
         looked_at += len(left)
         if looked_at > _TURN:
             looked_at = 0
             await asyncio.sleep(0)
-        for acl in map(left.pop, matching):
+    rows, removed = [], list[UUID]()
+    for acls in found:
+        row = response.DeleteAclsFilterResult(error_message=None)
+        for acl_id, acl in acls.items():
+            if acl_id not in log.acls:  # another request has deleted it meanwhile
+                continue
+            removed.append(acl_id)
             gone = response.DeleteAclsMatchingAcl(
                 error_message=None, resource_type=acl.resource_type, resource_name=acl.resource_name,
                 principal=acl.principal, host=acl.host, operation=acl.operation, permission_type=acl.permission_type)
             if call.version >= 1:
                 gone.pattern_type = acl.pattern_type
             row.matching_acls.append(gone)
-        removed += matching
         rows.append(row)
-    log.append(*(messages.RemoveAccessControlEntryRecord(id=acl_id) for acl_id in removed if acl_id in log.acls))
+    log.append(*(messages.RemoveAccessControlEntryRecord(id=acl_id) for acl_id in removed))
     return response(filter_results=rows)

@@ -209,7 +209,7 @@ class MetadataLog:
             return
         rows: list[Row] = [(None, encode_metadata_record(*one) if self._store is not None else b"") for one in made]
         works = (self._count_acl, self._replay)
-        steps = list[Callable[[], None]]()
+        steps: list[Callable[[], None]] = []
         steps += [partial(work, copy.copy(record)) for record, _ in made for work in works]
         if any(isinstance(record, messages.FeatureLevelRecord) for record, _ in made):
             steps.append(self._levels_changed)

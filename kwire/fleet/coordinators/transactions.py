@@ -116,7 +116,7 @@ class TransactionCoordinator:
         there = known.participants if goes_on else frozenset[Participant]()
         started = known.started if goes_on else self._cluster.clock.now()
         self._timer.at(started + known.timeout)
-        if not participants <= there:
+        if not goes_on or not participants <= there:
             self._kept(known, {"state": ONGOING, "started": started, "participants": there | participants})
 
     @staticmethod

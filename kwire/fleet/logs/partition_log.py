@@ -122,7 +122,8 @@ class PartitionLog:
             if written is not None:
                 return Appended(written.first_offset, written.timestamp)
         stamped = now if append_time >= 0 else batch.max_timestamp
-        appended, written_too = Appended(base, append_time), list[Callable[[], None]]()
+        appended = Appended(base, append_time)
+        written_too: list[Callable[[], None]] = []
         if batch.producer_id >= 0:
             written_too.append(self.producers.adding(
                 batch.producer_id, batch.producer_epoch, WrittenBatch(first, last, base, batch.max_timestamp),
