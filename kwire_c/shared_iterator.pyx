@@ -66,9 +66,7 @@ cdef class SharedIterator:
                 Py_DECREF(item)
                 if not self.grouped:
                     return item
-                if not PyIter_Check(item):
-                    raise TypeError("a grouped SharedIterator whose items are no iterators")
-                self.group = item  # no thread was let in between: none was left to take
+                self.begin(item)  # no thread was let in between: none was left to take
                 continue
             if PyErr_Occurred() is NULL:
                 raise StopIteration
@@ -87,12 +85,20 @@ cdef class SharedIterator:
         self.wait(self.items.close)
         self.group = None
 
+    cdef int begin(self, group) except -1:
+        """Take the items of a group from now on."""
+        if not PyIter_Check(group):
+            raise TypeError("a grouped SharedIterator whose items are no iterators")
+        self.group = group
+        return 0
+
     cdef int fail(self) except -1:
-        """Raise in the generator what an iterator of its group raised."""
+        """Raise in the generator what an iterator of its group raised; if it goes on, it gives the next one."""
         try:
             raise_occurred()
         except BaseException as error:
-            self.wait(partial(self.items.throw, error))
+            self.begin(self.wait(partial(self.items.throw, error)))
+        return 0
 
     cdef object wait(self, work):
         """What work gives when no other thread is in the generator any more."""

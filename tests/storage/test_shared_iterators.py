@@ -170,6 +170,22 @@ def test_the_generator_gets_what_an_iterator_of_it_raises() -> None:
     assert len(caught) == 1
 
 
+def test_a_generator_that_goes_on_after_an_error_gives_its_next_group() -> None:
+    def failing() -> Iterator[int]:
+        yield 1
+        raise ValueError("mine")
+
+    @shared_groups
+    def groups() -> Iterator[Iterator[int]]:
+        try:
+            yield failing()
+        except ValueError:
+            yield iter((7, 8))
+        yield iter((9,))
+
+    assert list(groups()) == [1, 7, 8, 9]
+
+
 def test_a_record_that_is_damaged_is_an_error_with_its_file(tmp_path: Path) -> None:
     first = batch(0, 3)
     path = write_segment(tmp_path / "t-0", 0, [first, batch(3, 3)], indexes=False)
