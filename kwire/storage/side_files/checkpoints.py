@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from base64 import urlsafe_b64decode
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from struct import Struct
 from typing import Any, NamedTuple, TypeVar
@@ -12,7 +11,7 @@ from uuid import UUID
 
 from kwire.errors import DecodeError, LimitError, UnsupportedVersionError
 from kwire.storage.places.filesystem import located, open_file, plain
-from kwire.storage.side_files.uuids import uuid_text
+from kwire.storage.side_files.uuids import uuid_from_text, uuid_text
 from kwire_c.crc32c import crc32c
 
 MOST_BYTES = 64 << 20  # of a producer snapshot: one of a million producers has 52 MB
@@ -203,7 +202,7 @@ def read_partition_metadata(path: str | os.PathLike[str], options: dict[str, Any
     lines, name = _lines(path, options)
     values = dict(line.split(": ", 1) for line in lines if ": " in line)
     try:
-        return PartitionMetadata(_number(values["version"]), UUID(bytes=urlsafe_b64decode(values["topic_id"] + "==")))
+        return PartitionMetadata(_number(values["version"]), uuid_from_text(values["topic_id"]))
     except KeyError as error:
         raise located(DecodeError(f"malformed partition metadata: {error.args[0]} is missing"), name) from None
     except ValueError as error:
