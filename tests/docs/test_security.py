@@ -9,7 +9,7 @@ import pytest
 
 import kwire
 from kwire import properties
-from kwire.capture import frame_files, framing, pairing, recorder, tcp_reassembly, upgrade_audit
+from kwire.capture import exchange, frame_files, framing, pairing, recorder, tcp_reassembly, upgrade_audit
 from kwire.cli import argparse4j, input_file
 from kwire.fleet import cluster as fleet_cluster
 from kwire.fleet import faults, fetch_sessions, fleet, proxy
@@ -77,13 +77,14 @@ LIMITS: dict[str, list[int]] = {
     "requests that wait": [framing.MOST_WAITING, framing.MOST_HELD],
     "kinds of losses": [pairing._MOST_KINDS],
     "bytes of a frame that the tap": [recorder._MOST_DECODED],
+    "characters of the name of": [exchange._MOST_NAME],
     "brokers of a cluster": [cluster.MOST_BROKERS],
     "uses, losses of an audit": [upgrade_audit._MOST_USES, upgrade_audit._MOST_LOST],
 }
 # in C, or no number
 ELSEWHERE = (
     "bytes of one Arrow column", "outer values that", "bytes of a string", "topics, records, groups",
-    "elements of an array",
+    "elements of an array", "connections of a",
 )  # fmt: skip
 
 

@@ -75,8 +75,13 @@ PLANTS = (
     ),
     Plant(
         "a child waits for its parent's loop", "kwire/fleet/loop_thread.py",
-        "        if not self.is_here or self.has_ended:\n", "        if self.has_ended:\n", (),
+        "        if not self.is_here or self.has_ended or", "        if self.has_ended or", (),
         "forks", ("--only", "fleet", "--seconds", "0"), "the child hangs",
+    ),
+    Plant(
+        "an Arrow type without a format is read", "kwire_c/batch_builder.pyx",
+        'return b"" if schema.format == NULL else schema.format', "return schema.format", ("batch_builder",),
+        "arrow_tables", ("--count", "3000"), "",
     ),
     Plant(
         "a batch is given although another thread gave it", "kwire_c/record_batch.pyx",
