@@ -200,6 +200,15 @@ def test_transactions(fleet: Fleet, connection: SyncConnection) -> None:
         E.PRODUCER_FENCED, E.INVALID_PRODUCER_EPOCH)
 
 
+def test_a_request_without_partitions_begins_a_transaction(connection: SyncConnection) -> None:
+    init(connection)
+    added: Any = connection.send(messages.AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id="x", v3_and_below_producer_id=0, v3_and_below_producer_epoch=0,
+        v3_and_below_topics=[]), 3)
+    assert added.results_by_topic_v3_and_below == []
+    assert end(connection, 0, True, version=3).error_code == 0
+
+
 def test_a_transaction_without_its_partition_is_refused(connection: SyncConnection) -> None:
     init(connection)
     refused = produce(connection, transactional(0, 0, "a"), version=11, transactional_id="x")

@@ -482,6 +482,21 @@ def test_many_filters_and_many_acls_let_others_be_answered(fleet: Fleet, connect
     assert len(fleet.cluster.controller.log.acls) == 2000
 
 
+def test_of_two_requests_that_delete_an_acl_one_says_so(fleet: Fleet, connection: SyncConnection) -> None:
+    request = messages.DeleteAclsRequest
+    connection.send(messages.CreateAclsRequest(creations=[acl(f"n{at}") for at in range(2000)]), 3)
+    filters = [request.DeleteAclsFilter(
+        resource_type_filter=1, resource_name_filter=name, pattern_type_filter=1, principal_filter=None,
+        host_filter=None, operation=1, permission_type=1) for name in ["n7", *["none"] * 200]]
+
+    async def both() -> list[int]:
+        async with connect(fleet.bootstrap) as one, connect(fleet.bootstrap) as other:
+            answers = await asyncio.gather(*(client.send(request(filters=filters), 3) for client in (one, other)))
+        return [len(answer.filter_results[0].matching_acls) for answer in answers]
+
+    assert sorted(asyncio.run(both())) == [0, 1]
+
+
 MOST = 10_000  # partitions of a request
 
 

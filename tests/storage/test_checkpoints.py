@@ -60,7 +60,8 @@ def test_partition_metadata(tmp_path: Path) -> None:
     path.write_text("version: 0\ntopic_id: VVkl1clrT2ONQGYYg9xtSQ\n")
     metadata = read_partition_metadata(path)
     assert (metadata.version, metadata.topic_id) == (0, UUID("555925d5-c96b-4f63-8d40-661883dc6d49"))
-    for wrong in ("", "version: 0\n", "version: x\ntopic_id: VVkl1clrT2ONQGYYg9xtSQ\n", "version: 0\ntopic_id: AAAA\n"):
+    for wrong in ("", "version: 0\n", "version: x\ntopic_id: VVkl1clrT2ONQGYYg9xtSQ\n", "version: 0\ntopic_id: AAAA\n",
+                  "version: 0\ntopic_id: VVkl1clrT2ONQG!!YYg9xtSQ\n"):
         path.write_text(wrong)
         with pytest.raises(kwire.DecodeError, match=r"partition\.metadata: malformed partition metadata: "):
             read_partition_metadata(path)
