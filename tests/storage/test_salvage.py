@@ -20,7 +20,7 @@ import kwire
 from kwire.storage import LogDirectory, LogSegment, SegmentWriter, salvage_log
 from kwire.storage.salvage import salvage as module
 from kwire.storage.side_files.checkpoints import read_leader_epochs, read_offset_checkpoint, read_producer_snapshot
-from tests.storage.making import batch, in_transaction, marker, write_segment
+from tests.storage.making import batch, in_transaction, marker, producer_snapshot, write_segment
 
 Range = tuple[int, int]
 DAMAGES, SOAKED = 1000, 40_000  # seeds: of the test that make test runs, of the one of make soak
@@ -486,6 +486,16 @@ def test_a_wrong_base_offset(at: int, shift: int, tmp_path: Path) -> None:
     assert "out of order" in done.lost[0].reason
     assert [one.base_offset for one in LogDirectory(tmp_path / "out").batches()] == [
         base for base in range(10, 40, 3) if base != 10 + 3 * at]
+
+
+@pytest.mark.quick
+def test_a_log_that_goes_on_where_a_snapshot_was_taken(tmp_path: Path) -> None:
+    """After a gap, as a follower may have: the batch that begins there is lost no more."""
+    write_segment(tmp_path / "t-0", 5, [batch(5, 2), batch(8, 1)])
+    producer_snapshot(tmp_path / "t-0", 8, {})
+    done = salvage_log(tmp_path / "t-0", tmp_path / "out")
+    assert not done.lost
+    assert [one.base_offset for one in LogDirectory(tmp_path / "out").batches()] == [5, 8]
 
 
 @pytest.mark.quick

@@ -71,10 +71,11 @@ class _Order:
         """The positions of the misplaced batches; after the last one was added."""
         batches, end = self._batches, self._bounds.end
         if self._ascending and batches:
-            before = batches[-2][2] if len(batches) > 1 else self._before
-            # as far as the end is known, the last batch is neither at it nor after it: it has left a gap for that
-            if before + 1 < batches[-1][1] and before < end <= batches[-1][2]:
-                self._misplaced.append(batches.pop()[0])
+            before, (position, base, last) = batches[-2][2] if len(batches) > 1 else self._before, batches[-1]
+            # it has left a gap before it, and goes past the known end: but the log may have gone on from there
+            if before + 1 < base and before < end <= last and base != end:
+                batches.pop()
+                self._misplaced.append(position)
         self._decide(len(batches))
         return set(self._misplaced)
 
