@@ -10,6 +10,7 @@ from kwire_c.errors import LimitError
 from kwire_c.printable import printable
 
 MOST_BYTES = 16 << 20  # of a file of a configuration
+JOINT = "\\\n"  # where a line was continued by the next one
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
 _BLANKS = " \t\f"
 _KEY = re.compile(r"(?:[^\\=: \t\f]|\\.)*+", re.S)
@@ -35,20 +36,33 @@ def configuration_bytes(path: str | os.PathLike[str], what: str = "properties fi
     return data
 
 
-def parse_properties(text: str) -> dict[str, str]:
+class Properties(dict[str, str]):
+    """Key -> value. continued: key -> its lines as written, with JOINT between them, if several."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.continued: dict[str, str] = {}
+
+
+def parse_properties(text: str) -> Properties:
     """Key -> value. Raises ValueError for a backslash and u without four hexadecimal digits."""
-    properties = {}
-    for line in _logical_lines(text):
+    properties = Properties()
+    for written in _logical_lines(text):
+        line = written.replace(JOINT, "")
         key = _KEY.match(line)
         assert key is not None
         separator = _SEPARATOR.match(line, key.end())
         assert separator is not None
-        properties[_unescaped(key[0])] = _unescaped(line[separator.end() :])
+        name = _unescaped(key[0])
+        properties[name] = _unescaped(line[separator.end() :])
+        properties.continued.pop(name, None)
+        if len(line) < len(written):
+            properties.continued[name] = written
     return properties
 
 
 def _logical_lines(text: str) -> list[str]:
-    """The lines without blank ones and comments, those that a backslash continues joined."""
+    """The lines without blank ones and comments, those that a backslash continues joined by JOINT."""
     lines: list[str] = []
     parts: list[str] = []
     for natural in _LINE_ENDS.split(text):
@@ -58,11 +72,11 @@ def _logical_lines(text: str) -> list[str]:
         continued = (len(line) - len(line.rstrip("\\"))) % 2 == 1
         parts.append(line[:-1] if continued else line)
         if not continued:
-            lines.append("".join(parts))
+            lines.append(JOINT.join(parts))
             parts = []
     if parts:
-        lines.append("".join(parts))
-    return [line for line in lines if line]
+        lines.append(JOINT.join(parts))
+    return [line for line in lines if line.replace(JOINT, "")]
 
 
 def _unescaped(text: str) -> str:

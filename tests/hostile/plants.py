@@ -192,6 +192,11 @@ PLANTS = (
         "storage/test_changing.py", (),
     ),
     Plant(
+        "a pipe in the place of a file is waited for", "kwire/storage/places/filesystem.py",
+        "            return os.open(name, flags | os.O_NONBLOCK)\n", "            return os.open(name, flags)\n", (),
+        "changing_folders", ("--seconds", "300"), "Timeout",
+    ),
+    Plant(
         "a folder is visited by each of its names", "kwire/storage/places/discovery.py",
         "found.setdefault(_identity(folder), folder)", "found.setdefault(folder, folder)", (),
         "hostile/test_fifth_attack.py", ("-k", "glob", "--timeout", "20"),

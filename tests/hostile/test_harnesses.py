@@ -54,7 +54,7 @@ def test_a_lossy_downgrade_on_a_disk_that_fails() -> None:
 
 
 def test_a_log_directory_that_changes() -> None:
-    assert "changes of folders: nothing found" in harness("changing_folders", "--seconds", "0", "--least", "25")
+    assert "changes of folders: nothing found" in harness("changing_folders", "--seconds", "0", "--least", "12")
 
 
 def test_a_fleets_folder_that_is_damaged() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import itertools
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -20,6 +22,7 @@ from kwire.storage import LogSegment, discover, resync
 from kwire.storage.batches.batch_header import examine
 from kwire.storage.batches.scanner import Scanner
 from kwire.storage.places import filesystem
+from kwire.storage.places.filesystem import LocalFile
 from tests.storage.changing import COUNT, STEPS, WAYS, change, content
 from tests.storage.making import batch, write_segment
 from tools.places import ROOT
@@ -212,3 +215,18 @@ def test_a_pipe_that_comes_in_the_place_of_a_file_is_not_waited_for(name: str, t
             list(LogSegment(found.path, size=found.size, beside=found.beside).batches())
     ended.cancel()
     os.close(writer)
+
+
+@pytest.mark.quick
+def test_a_file_with_a_lease_is_waited_for(tmp_path: Path) -> None:
+    """Another process has a write lease (F_SETLEASE): the open did not wait until it is given back."""
+    path = tmp_path / "file"
+    path.write_bytes(b"data")
+    descriptor = os.open(path, os.O_RDWR)
+    before = signal.signal(signal.SIGIO, lambda *_: fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK))
+    try:
+        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        assert LocalFile(str(path)).read(0, 4) == b"data"
+    finally:
+        os.close(descriptor)
+        signal.signal(signal.SIGIO, before)

@@ -44,7 +44,7 @@ class Staging:
 
     def __enter__(self) -> Staging:
         with ExitStack() as locks:
-            for folder in sorted({_existing(directory) for directory in self._directories}):
+            for folder in sorted({os.path.realpath(one) for one in self._directories if os.path.isdir(one)}):
                 _lock(folder, locks)
             self._locks = locks.pop_all()
         return self
@@ -79,6 +79,8 @@ class Staging:
             raise FileExistsError(17, "File exists", directory)
         if directory in self._outer:  # another of the directories is in it
             self._make_folder(place)
+        if not os.path.isdir(place):
+            self._remove_partials(place)
         if os.path.isdir(place):
             self._into(place, files)
         else:
@@ -87,10 +89,10 @@ class Staging:
     def _as_new(self, place: str, files: Mapping[str, bytes]) -> None:
         parent = os.path.dirname(place)
         self._make_folder(parent)
-        self._remove_partials(place)
         partial = self._partial(place)
         self._undo.append(lambda: shutil.rmtree(partial))
         os.mkdir(partial)
+        _lock(partial, self._locks)  # else another process takes it for one that was left
         for name, data in files.items():
             path = os.path.join(partial, name)
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -131,13 +133,21 @@ class Staging:
             self._moves.append(move)
 
     def _remove_partials(self, path: str) -> None:
-        """Remove what killed processes left of a file or directory. Each folder is listed once."""
+        """Remove what killed processes left of a file or directory, wait for one that makes the directory now.
+
+        Each folder is listed once. Raises OSError if the other process does not end.
+        """
         folder, name = os.path.split(path)
         if folder not in self._left:
             self._left[folder] = _partials(folder)
         for left in self._left[folder].pop(_short(name), ()):
+            if os.path.isdir(left) and not os.path.islink(left):
+                with ExitStack() as locks:
+                    _lock(left, locks)
+                    shutil.rmtree(left, ignore_errors=True)
+                continue
             with suppress(OSError):
-                shutil.rmtree(left) if os.path.isdir(left) and not os.path.islink(left) else os.unlink(left)
+                os.unlink(left)
 
     def _partial(self, path: str) -> str:
         """The name under which a file or directory is written first, beside its own."""
@@ -165,16 +175,13 @@ class Staging:
             folder = os.path.dirname(folder)
         for one in reversed(missing):
             self._undo.append(lambda one=one: os.rmdir(one))  # type: ignore[misc]
-            os.mkdir(one)
+            try:
+                os.mkdir(one)
+            except FileExistsError:  # made by another process, for another directory in it
+                self._undo.pop()
+                if not os.path.isdir(one):
+                    raise
             sync_folder(os.path.dirname(one))
-
-
-def _existing(directory: str) -> str:
-    """The directory, or the nearest folder above it that exists, by its own name."""
-    folder = os.path.abspath(directory)
-    while not os.path.isdir(folder):
-        folder = os.path.dirname(folder)
-    return os.path.realpath(folder)
 
 
 def _lock(folder: str, locks: ExitStack) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 
 from kwire.errors import LimitError
-from kwire.properties import configuration_bytes, parse_properties
+from kwire.properties import Properties, configuration_bytes, parse_properties
 from kwire.storage.formatting.errors import ConfigError
 
 
-def read_properties(path: str | os.PathLike[str]) -> dict[str, str]:
+def read_properties(path: str | os.PathLike[str]) -> Properties:
     """The properties in a file (ISO 8859-1, as Kafka reads it).
 
     Raises OSError for a file that cannot be read, ConfigError for one that is malformed or larger than 16 MiB.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from kwire.properties import JOINT, Properties
 from kwire.schema import files, metadata_versions, releases
 from kwire.storage.formatting.errors import ConfigError, FormatterError
 from kwire.storage.formatting.java_semantics import java_int, java_trim
@@ -20,7 +21,11 @@ MOST_SHOWN = 500  # characters of an invalid value
 BROKER, CONTROLLER = "broker", "controller"
 _LISTENER = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
 _HOST_PORT = re.compile(r".*?\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)")
-_SETTING = re.compile(r"(?<![\w.-])([\w-]*+\.[\w.-]*+)(?:\s*+[=:]|\s)")  # what may be one's name, in a value
+# what a line that continues another one would set by itself: a name and, not shown here, a value
+_JOINED = re.compile(
+    r"\\\n[#! \t\f]*+((?:[^\\=: \t\f]|\\.){,200}+)(?:[ \t\f]*+[=:][ \t\f]*+|[ \t\f]++(?![,=:]))(?!\Z)", re.S)
+_SETTING = re.compile(r"[\w-]*\.[\w.-]*(?![^\s\\])")  # what may be the name of one
+_PORT = re.compile(r"[0-9]{1,5}[ \t\f]*+(?:,|\\\n|\Z)")  # after a host and a colon
 _BETWEEN = " \t\n\x0b\f\r"  # what may be around a comma
 MOST_HOST = 4096  # characters of an entry with a host and a port
 _FLOAT = re.compile(r"[+-]?(NaN|Infinity|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[fFdD]?)")
@@ -55,6 +60,7 @@ class ServerConfig:
 
     def __init__(self, properties: Mapping[str, str], *, release: str | None = None, path: str | None = None) -> None:
         self.properties = dict(properties)
+        self._continued = properties.continued if isinstance(properties, Properties) else {}
         self.rules = rules_of(release)
         self.path = path
         try:
@@ -107,8 +113,11 @@ class ServerConfig:
             if one not in given and other in given:
                 given[one] = given[other]
         providers = "config.providers" in given
-        for name, (kind, default, validator) in definitions(self.rules.release).items():
-            _check_holds_no_secret(name, given.get(name, ""))
+        known = definitions(self.rules.release)
+        for name, written in self._continued.items():
+            if name in known and not SECRET_SETTING.search(name):
+                _check_holds_no_secret(name, written, known)
+        for name, (kind, default, validator) in known.items():
             if providers and "${" in given.get(name, ""):
                 if name in _NEEDED:
                     raise ConfigError(f"{name}: expected a value, found one of config.providers (kwire asks none)")
@@ -436,12 +445,17 @@ def _typed(name: str, kind: str, text: str) -> Any:
     return value
 
 
-def _check_holds_no_secret(name: str, value: str) -> None:
-    """Raise ConfigError if a value, which errors may show, has taken in a line with a secret."""
-    if SECRET_SETTING.search(name):
-        return
-    for setting in _SETTING.finditer(value):
-        if SECRET_SETTING.search(setting[1]):
+def _check_holds_no_secret(name: str, written: str, known: Collection[str]) -> None:
+    """Raise ConfigError if the lines of a setting, which errors may show, have taken in a line with a secret.
+
+    written: the lines, with JOINT between them. A host with a port is no secret.
+    """
+    for joined in _JOINED.finditer(written):
+        setting = _SETTING.match(joined[1].replace(JOINT, ""))
+        if setting is None or not SECRET_SETTING.search(setting[0]):
+            continue
+        is_known = setting[0] in known or setting[0].startswith("listener.name.")
+        if is_known or written[joined.end(1)] != ":" or not _PORT.match(written, joined.end(1) + 1):
             reason = "its value holds another setting, with a secret: does the line before that one end in a backslash?"
             raise ConfigError(f"{name}: {reason}")
 

@@ -74,7 +74,12 @@ class File(Protocol):
 def _opened(path: str) -> IO[bytes]:
     """A file, open. Raises OSError for a pipe or device that has come in its place, rather than wait for it."""
     def nonblocking(name: str, flags: int) -> int:
-        return os.open(name, flags | os.O_NONBLOCK)
+        try:
+            return os.open(name, flags | os.O_NONBLOCK)
+        except BlockingIOError:  # another process has a lease of the file, and gives it back
+            if not stat.S_ISREG(os.stat(name).st_mode):
+                raise
+            return os.open(name, flags)
 
     file = open(path, "rb", buffering=0, opener=nonblocking)  # noqa: SIM115 (the caller closes it)
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

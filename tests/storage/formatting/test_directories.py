@@ -15,6 +15,7 @@ import pytest
 
 from kwire.storage.formatting import Formatter, FormatterError, ServerConfig, directories, storage_info
 from kwire.storage.formatting.directories import Staging
+from kwire.storage.writing.locks import locked_folder
 from tests.storage.formatting.runs import run
 
 CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
@@ -262,6 +263,28 @@ def test_of_two_that_format_a_directory_the_first_one_wins(tmp_path: Path, there
     assert isinstance(second[0], FileExistsError), second
     assert {path.name: path.read_bytes() for path in place.iterdir()} == {
         "bootstrap.checkpoint": b"first", "meta.properties": b"first"}
+
+
+@pytest.mark.quick
+def test_a_folder_above_that_another_process_has_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An open Fleet locks its data folder: formatting a new directory in it waited, and failed."""
+    monkeypatch.setattr(directories, "_WAIT", 0)
+    descriptor = locked_folder(str(tmp_path), "a test")
+    Formatter(config(tmp_path), CLUSTER, standalone=True).run()
+    os.close(descriptor)
+
+
+@pytest.mark.quick
+def test_a_folder_above_that_another_process_makes_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.mkdir
+
+    def mkdir(path: str, *mode: int) -> None:
+        if path.endswith("deep"):
+            real(path, *mode)
+        real(path, *mode)
+
+    monkeypatch.setattr(os, "mkdir", mkdir)
+    Formatter(config(tmp_path), CLUSTER, standalone=True).run()
 
 
 @pytest.mark.quick

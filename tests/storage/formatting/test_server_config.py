@@ -88,8 +88,36 @@ def test_a_line_that_takes_in_the_next_one_does_not_show_its_secret(name: str, l
     assert "s3cr3t" not in str(caught.value)
 
 
+@pytest.mark.parametrize("line", [
+    "controller.quorum.voters=1@token-broker.example.com:9093",
+    "controller.quorum.bootstrap.servers=a:1,\\\n  token-broker.example.com:9093,\\\n  b.token:9093",
+    "listeners=PLAINTEXT://kafka.tokens.svc:9092,\\\n  CONTROLLER://api.token:9093",
+    "advertised.listeners=PLAINTEXT://kafka.api-key.svc.cluster.local:9092",
+    "sasl.oauthbearer.jwks.endpoint.url=https://token.example.com:443/x",
+    "authorizer.class.name=com.acme.TokenAuthorizer ", "authorizer.class.name=\\\n com.acme.TokenAuthorizer ",
+    "log.dirs=/data/api.key 1,/b", "ssl.principal.mapping.rules=RULE:^CN=(.*?),OU=x.secret =$/$1/",
+    "metric.reporters=com.acme.A,\\\n com.acme.TokenReporter , com.acme.B", "my.plugin=a\\\nb.password=c",
+])  # fmt: skip
+def test_a_value_that_looks_like_a_secret_is_none(line: str) -> None:
+    name = line.partition("=")[0]
+    text = "".join(f"{key}={value}\n" for key, value in BASE.items() if key != name)
+    ServerConfig(parse_properties(f"{text}{line}\n"))
+
+
+@pytest.mark.parametrize("line", [
+    "ssl.key.password:12345", "#ssl.key.password=s3cr3t", "ssl.key.pass\\\nword=s3cr3t", "ssl.key.password=\\\ns3cr3t",
+    "log.dir=1\\\nssl.key.password=s3cr3t", "listener.name.x.ssl.key.password:12345",
+])  # fmt: skip
+def test_a_secret_on_a_line_that_was_joined(line: str) -> None:
+    with pytest.raises(ConfigError, match="holds another setting"):
+        ServerConfig(parse_properties(f"node.id=1\\\n{line}\n"))
+
+
 def test_secrets_in_long_values_are_searched_in_linear_time() -> None:
     for value in ("a." * (1 << 20), "password" * (1 << 18), "a.password " * (1 << 16), "a. " * (1 << 18)):
         with pytest.raises(ConfigError):
             config(node__id=value)
+    for piece in ("a.\\\n", "a=\\\n", "\\\n", "# \\\n", "a.b:1\\\n", "token.b:1,\\\n"):
+        with pytest.raises(ConfigError):
+            ServerConfig(parse_properties("node.id=x\\\n" + piece * (1 << 15)))
     assert config(log__dirs="/a/my.token/x").log_dirs == ("/a/my.token/x",)
