@@ -61,7 +61,7 @@ static int add(kw_buffer *out, const void *data, size_t size) {
 
 static int add_spaces(kw_buffer *out, size_t count) {
     if (!kw_text_reserve(out, count)) return 0;
-    if (count) memset(out->data + out->size, ' ', count);
+    memset(out->data + out->size, ' ', count);
     out->size += count;
     return 1;
 }
@@ -127,8 +127,9 @@ static int64_t add_plain(kw_buffer *out, const uint8_t *data, uint32_t size, uin
     }
     int64_t signs = to - begin;
     if (limit && signs > limit) {
-        out->size += limit - 1;
-        return add(out, ELLIPSIS, 3) ? (int64_t)limit : -1;
+        append(begin + limit - 1, ELLIPSIS, 3); /* there is room for 2 bytes more than the signs */
+        out->size += limit + 2;
+        return limit;
     }
     out->size += (size_t)signs;
     return signs;

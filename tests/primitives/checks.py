@@ -12,10 +12,13 @@ CORE = HERE.parents[1] / "kwire_c" / "core"
 SOURCES = {
     "crc32c_check": ("crc32c.c", "crc32c_x86.c", "crc32c_arm.c"),
     "buffers_check": ("buffer.c",),
+    "arrow_rows_check": ("arrow_rows.c",),
+    "record_text_check": ("record_text.c",),
 }
 OPTIONS = {
     "crc32c_check": ("-include", str(HERE / "processor.h")),
     "buffers_check": ("-pthread", "-Dmmap=told_mmap", "-Dmremap=told_mremap"),
+    "record_text_check": ("-Drealloc=told_realloc",),
 }
 # what an x86-64 processor may lack, as processor.h has it -> the variants that are left of all
 X86 = {
@@ -36,7 +39,7 @@ LESS = X86 if platform.machine() == "x86_64" else {}
 def build(name: str, program: Path, *options: str) -> None:
     """Compiles a check. options: of the compiler."""
     sources = [str(HERE / f"{name}.c"), *(str(CORE / source) for source in SOURCES[name])]
-    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{CORE}", *OPTIONS[name], *options]
+    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{CORE}", *OPTIONS.get(name, ()), *options]
     subprocess.run(["cc", *flags, *sources, "-o", str(program)], check=True)
 
 
