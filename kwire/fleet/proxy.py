@@ -194,9 +194,13 @@ class Proxy(InThread):
 
         # not start_serving: a cancellation would lose a server that listens
         server = await asyncio.start_server(accept, *at, backlog=ACCEPTED_AT_ONCE, start_serving=False)
+        try:
+            await server.start_serving()
+            let_clients_wait(server)
+        except BaseException:
+            server.close()
+            raise
         self._servers.append(server)
-        await server.start_serving()
-        let_clients_wait(server)
         port: int = server.sockets[0].getsockname()[1]
         return port
 
