@@ -288,4 +288,5 @@ def decode_first(data: bytes) -> Request:
 
 
 def _first_bytes(data: bytes) -> str:
-    return f"the connection begins with {data[:8].hex(' ')}" if data else "the connection begins with an empty frame"
+    """Four of them: they may be of a secret."""
+    return f"the connection begins with {data[:4].hex(' ')}" if data else "the connection begins with an empty frame"

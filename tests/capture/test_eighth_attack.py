@@ -202,3 +202,21 @@ def test_the_name_of_a_clients_software_is_kept_short() -> None:
     finally:
         tracemalloc.stop()
     assert kept[0].connection.software == (name[:499] + "…")
+
+
+@pytest.mark.parametrize("login", [True, False])
+def test_bytes_that_are_no_frames_are_shown_in_part_only(tmp_path: Path, login: bool) -> None:
+    """They may be a password; also as the first frame of a connection."""
+    secret = b"SecretPassword99"
+    with FrameWriter(str(tmp_path / "t")) as writer:
+        recording = Recording(Connection("t", 0, "a:1", "b:9092"), writer)
+        if login:
+            for message in (messages.SaslHandshakeRequest(mechanism="PLAIN"),
+                            messages.SaslAuthenticateRequest(auth_bytes=plain(secret.decode()))):
+                recording.feed("request", kwire.pack_frame(kwire.encode_request(message, 1, correlation_id=1)))
+            recording.feed("request", secret)
+        else:
+            recording.feed("request", kwire.pack_frame(secret))
+        recording.close()
+    (reason,) = {one.reason for one in read_capture(tmp_path / "t.jsonl.gz") if isinstance(one, Lost)}
+    assert reason.startswith("not the Kafka protocol") and "53 65 63 72" in reason and "53 65 63 72 65" not in reason
