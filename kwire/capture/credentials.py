@@ -18,9 +18,12 @@ class Credentials:
     def __init__(self) -> None:
         self._pieces: dict[int, None] = {}  # by age; as numbers in this processor's byte order
 
-    def add(self, token: bytes) -> None:
-        """Keep every eight bytes in a row of a SASL token's secret; of a long one only each eighth of these."""
-        secret = _secret(token)
+    def add(self, token: bytes, mechanism: str | None = None) -> None:
+        """Keep every eight bytes in a row of a SASL token's secret; of a long one only each eighth of these.
+
+        mechanism: of the client's handshake, None where it is not known.
+        """
+        secret = _secret(token, mechanism or "")
         step = 1 if len(secret) <= _SHORT else _PIECE
         for at in range(0, len(secret) - _PIECE + 1, step):
             piece = int.from_bytes(secret[at : at + _PIECE], sys.byteorder)
@@ -38,14 +41,15 @@ class Credentials:
         return any(not self._pieces.keys().isdisjoint(view[at:end].cast("Q")) for at, end in enumerate(ends))
 
 
-def _secret(token: bytes) -> bytes:
-    """The part of a client's token that is secret, the whole of a mechanism that is not known."""
-    if token.count(b"\0") == 2:  # PLAIN
+def _secret(token: bytes, mechanism: str) -> bytes:
+    """The part of a client's token that is secret; the whole token if it or its mechanism is not known."""
+    if mechanism == "PLAIN" and token.count(b"\0") == 2:
         return token.rpartition(b"\0")[2]
-    if bearer := _BEARER.search(token):  # OAUTHBEARER
+    if mechanism == "OAUTHBEARER" and (bearer := _BEARER.search(token)):
         return token[bearer.end() :].rstrip(b"\x01")
-    if b",p=" in token:  # SCRAM's last message
-        return token.rpartition(b",p=")[2]
-    if token[:2] in (b"n,", b"y,", b"p=") and b",r=" in token:  # its first: a name and a nonce
-        return b""
+    if mechanism.startswith("SCRAM-"):
+        if b",p=" in token:  # the last message
+            return token.rpartition(b",p=")[2]
+        if token[:2] in (b"n,", b"y,", b"p=") and b",r=" in token:  # the first: a name and a nonce
+            return b""
     return token

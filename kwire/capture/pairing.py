@@ -45,6 +45,7 @@ class Pairing:
     readable: bool = False  # a request was read: this is Kafka
     unreadable: str | None = None  # why nothing more of this connection is read
     newest: int = -1  # correlation id of the last request
+    mechanism: str | None = None  # of the client's last SaslHandshake
     most_decoded: int = 1 << 31
     _losses: dict[tuple[str, Direction | None], Lost] = field(default_factory=dict)  # among the events
     _waiting: dict[int, deque[Exchange]] = field(default_factory=dict)
@@ -229,9 +230,11 @@ class Pairing:
             elif isinstance(message := request.message, messages.ApiVersionsRequest) and request.version >= 3:
                 software = f"{message.client_software_name} {message.client_software_version}".strip()
                 self.connection.software = shortened(software or None)
-            elif isinstance(message, messages.SaslHandshakeRequest) and request.version == 0:
-                self._end_tokens()
-                self._tokens = _Tokens(message.mechanism[:_MOST_MECHANISM])
+            elif isinstance(message, messages.SaslHandshakeRequest):
+                self.mechanism = message.mechanism
+                if request.version == 0:
+                    self._end_tokens()
+                    self._tokens = _Tokens(message.mechanism[:_MOST_MECHANISM])
         elif large and key == api_keys.PRODUCE and _acks(frame.data, header) == 0:
             exchange.outcome = "one-way"
         return exchange

@@ -62,7 +62,7 @@ class Recording:
     def _write(self, frame: Frame, exchange: Exchange | None) -> None:
         if exchange is None:  # a raw SASL token, or a frame that cannot be read: its bytes may be a secret
             if frame.direction == "request" and self.conversation.pairing.takes_tokens:
-                self._credentials.add(frame.data)
+                self._credentials.add(frame.data, self.conversation.pairing.mechanism)
             return
         kind = "Request" if frame.direction == "request" else "Response"
         if may_have_secrets(f"{exchange.api}{kind}", frame.data):
@@ -72,7 +72,7 @@ class Recording:
                 if (kind, exchange.api) == ("Request", "SaslAuthenticate"):
                     message = decode_request(frame.data, lenient=True).message
                     assert isinstance(message, messages.SaslAuthenticateRequest)
-                    self._credentials.add(message.auth_bytes)
+                    self._credentials.add(message.auth_bytes, self.conversation.pairing.mechanism)
                 decoded = exchange.decode_request() if kind == "Request" else exchange.decode_response()
                 assert decoded is not None
                 frame = Frame(frame.direction, decoded.to_bytes(), frame.time)

@@ -220,3 +220,32 @@ def test_bytes_that_are_no_frames_are_shown_in_part_only(tmp_path: Path, login: 
         recording.close()
     (reason,) = {one.reason for one in read_capture(tmp_path / "t.jsonl.gz") if isinstance(one, Lost)}
     assert reason.startswith("not the Kafka protocol") and "53 65 63 72" in reason and "53 65 63 72 65" not in reason
+
+
+@pytest.mark.parametrize("mechanism", ["GSSAPI", "PLAIN-OF-OURS", None])
+@pytest.mark.parametrize("version", [0, 1])
+@pytest.mark.parametrize("token", [
+    f"{FIRST}\0\0tail", f"{FIRST},p=tail", f"{FIRST}auth=Bearer tail", f"n,{FIRST},r=tail",
+])  # fmt: skip
+def test_the_whole_token_of_an_unknown_mechanism_is_secret(
+    tmp_path: Path, mechanism: str | None, version: int, token: str
+) -> None:
+    """Whatever known token it looks like."""
+    with FrameWriter(str(tmp_path / "t")) as writer:
+        recording = Recording(Connection("t", 0, "a:1", "b:9092"), writer)
+
+        def say(request: bytes) -> None:
+            recording.feed("request", kwire.pack_frame(request))
+
+        say(hello())
+        if mechanism:
+            say(kwire.encode_request(messages.SaslHandshakeRequest(mechanism=mechanism), version, correlation_id=1))
+        if mechanism and version == 0:
+            say(token.encode())
+        else:
+            say(kwire.encode_request(messages.SaslAuthenticateRequest(auth_bytes=token.encode()), 1, correlation_id=2))
+        say(kwire.encode_request(messages.MetadataRequest(), 9, correlation_id=3, client_id=FIRST))
+        recording.close()
+    events = list(read_capture(tmp_path / "t.jsonl.gz"))
+    assert "a request that repeats the client's credentials" in [one.reason for one in events if isinstance(one, Lost)]
+    assert FIRST.encode() not in b"".join(one.request.data for one in events if not isinstance(one, Lost))

@@ -191,8 +191,10 @@ def test_a_user_name_is_no_secret(tmp_path: Path) -> None:
     first = kwire.encode_request(
         messages.SaslAuthenticateRequest(auth_bytes=b"n,,n=topic-00000000,r=abcdefgh"), 2, correlation_id=1)
     answer = kwire.encode_response(messages.SaslAuthenticateResponse(), 2, correlation_id=1)
-    exchanges, lost, _ = recorded(tmp_path / "t", (hello(), welcome()), (first, answer), metadata(2))
-    assert not lost and len(exchanges) == 3
+    greeting = kwire.encode_request(messages.SaslHandshakeRequest(mechanism="SCRAM-SHA-256"), 1, correlation_id=3)
+    agreed = kwire.encode_response(messages.SaslHandshakeResponse(), 1, correlation_id=3)
+    exchanges, lost, _ = recorded(tmp_path / "t", (hello(), welcome()), (greeting, agreed), (first, answer), metadata(2))
+    assert not lost and len(exchanges) == 4
 
 
 def test_a_finalizer_inside_a_call_of_the_writer_is_refused(tmp_path: Path) -> None:
