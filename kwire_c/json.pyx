@@ -199,7 +199,7 @@ def uuid_bytes(text):
 
 
 def double(text):
-    """The double in a text, as java.lang.Double.parseDouble reads it."""
+    """The double in a text, in a decimal form that java.lang.Double.parseDouble reads."""
     if not _DOUBLE.fullmatch(text):
         raise ValueError("expected a number")
     return float(text)

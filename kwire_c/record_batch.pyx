@@ -457,6 +457,8 @@ cdef bint is_iterable(object value) except -1:
     """Whether it can hold rows or pairs; a memoryview holds numbers, and of several dimensions it cannot be read."""
     if isinstance(value, memoryview):
         return False
+    if getattr(type(value), "__iter__", None) is not None:  # not called here: what it raises is the caller's
+        return True
     try:
         iter(value)
     except TypeError:

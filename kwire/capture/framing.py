@@ -304,7 +304,7 @@ def begins_request(data: bytes) -> bool:
 
 
 def _protocol(head: bytes) -> str:
-    """Which protocol a stream is, by its first four bytes, which are no frame's size; no more, as they may be of a secret."""
+    """Which protocol a stream is, by its first four bytes; not by more of them, as they may be of a secret."""
     if head[0] in (0x14, 0x15, 0x16, 0x17) and head[1] == 3 and head[2] <= 4:
         return "TLS: not readable"
     if head[:4] in (b"GET ", b"POST", b"PUT ", b"HEAD", b"HTTP", b"PRI ", b"OPTI", b"CONN", b"DELE"):

@@ -193,7 +193,8 @@ def test_a_user_name_is_no_secret(tmp_path: Path) -> None:
     answer = kwire.encode_response(messages.SaslAuthenticateResponse(), 2, correlation_id=1)
     greeting = kwire.encode_request(messages.SaslHandshakeRequest(mechanism="SCRAM-SHA-256"), 1, correlation_id=3)
     agreed = kwire.encode_response(messages.SaslHandshakeResponse(), 1, correlation_id=3)
-    exchanges, lost, _ = recorded(tmp_path / "t", (hello(), welcome()), (greeting, agreed), (first, answer), metadata(2))
+    exchanges, lost, _ = recorded(
+        tmp_path / "t", (hello(), welcome()), (greeting, agreed), (first, answer), metadata(2))
     assert not lost and len(exchanges) == 4
 
 
