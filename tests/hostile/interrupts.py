@@ -778,6 +778,7 @@ def disturb(make: Callable[[], Work], dice: random.Random, moments: int) -> Coun
             if kind == "value":
                 same(value, wanted, "of a call that was interrupted again and again")
             counts["again and again"] += 1
+            time.sleep(0.1)  # what is left may be beginning still, and is not to be taken for what comes after it
     finally:
         alarm.close()
     work, count = make(), Tracer()
