@@ -16,7 +16,6 @@ import random
 import shutil
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -26,7 +25,7 @@ import kwire
 from kwire.cli import main as command
 from kwire.storage import LogDirectory, LogSegment, discover, salvage_log
 from kwire.storage.places import filesystem
-from tests.hostile.rounds import seeded, watched
+from tests.hostile.rounds import numbers, run, seeded, watched
 from tests.storage.making import aborted_index, batch, in_transaction, marker, producer_snapshot, write_segment
 
 PATIENCE = 60.0
@@ -161,11 +160,11 @@ def tried(name: str, folder: Path, out: Path) -> str:
 
 def rounds(seconds: float, seed: int, least: int) -> Counter[str]:
     """Changes until the time is over, at least so many; what came of them."""
-    counts, number, end = Counter[str](), 0, time.monotonic() + seconds
+    counts = Counter[str]()
     with tempfile.TemporaryDirectory(prefix="kwire-changing.") as top:
         place, out = Path(top, "in", "t-0"), Path(top, "out")
         meanwhile = Meanwhile(place.parent)
-        while number < least or time.monotonic() < end:
+        for number in numbers(seconds, least):
             dice = random.Random(seed * 1_000_000 + number)
             for folder in (place.parent, out):
                 shutil.rmtree(folder, ignore_errors=True)
@@ -181,19 +180,13 @@ def rounds(seconds: float, seed: int, least: int) -> Counter[str]:
                 meanwhile.at(0, None)
                 assert len(os.listdir("/proc/self/fd")) <= before + 1, "descriptors stay open"
                 assert not [left for left in out.rglob("*") if "partial" in left.name], [*out.rglob("*")]
-            number += 1
     return counts
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Rounds until the time is over."""
-    parser = seeded(__doc__)
-    parser.add_argument("--least", type=int, default=1)
-    chosen = parser.parse_args(arguments)
-    counts = rounds(chosen.seconds, chosen.seed, chosen.least)
-    print(", ".join(f"{count} {how}" for how, count in counts.most_common()))
-    print(f"{counts.total()} changes of folders: nothing found")
-    return 0
+    return run(seeded(__doc__), arguments, lambda given: rounds(given.seconds, given.seed, given.least),
+               "changes of folders: nothing found")
 
 
 if __name__ == "__main__":

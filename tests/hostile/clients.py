@@ -9,11 +9,9 @@ or much memory is left. Each round has a seed; exit 0: nothing found.
 from __future__ import annotations
 
 import asyncio
-import faulthandler
 import random
 import sys
 import tempfile
-import time
 import traceback
 import uuid
 from collections import Counter
@@ -26,7 +24,7 @@ from kwire.fleet import Fleet, Proxy
 from kwire.fleet.apis import CONTROLLER_HANDLERS, HANDLERS
 from kwire.net.address import Address, address
 from tests.hostile.apart import fresh_peak, peak
-from tests.hostile.rounds import seeded, watched
+from tests.hostile.rounds import numbers, run, seeded, watched
 from tests.hostile.samples import number
 from tests.net import fake
 
@@ -290,27 +288,20 @@ async def one(seed: int, counts: Counter[str]) -> None:
 
 def rounds(seconds: float, seed: int, least: int = 1) -> Counter[str]:
     """Rounds until the time is over, at least so many; what came of the requests."""
-    counts, number, end = Counter[str](), 0, time.monotonic() + seconds
-    while number < least or time.monotonic() < end:
-        with watched(5 * PATIENCE, f"--seed {seed + number} --seconds 0"):
+    counts = Counter[str]()
+    for at in numbers(seconds, least):
+        with watched(5 * PATIENCE, f"--seed {seed + at} --seconds 0"):
             started = fresh_peak()
-            asyncio.run(one(seed + number, counts))
+            asyncio.run(one(seed + at, counts))
             grown = peak() - started
             assert grown < MOST_MEMORY, f"grew by {grown >> 20} MiB"
-        number += 1
     return counts
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Rounds until the time is over."""
-    parser = seeded(__doc__)
-    parser.add_argument("--least", type=int, default=1)
-    chosen = parser.parse_args(arguments)
-    faulthandler.enable()
-    counts = rounds(chosen.seconds, chosen.seed, chosen.least)
-    print(", ".join(f"{count} {how}" for how, count in counts.most_common()))
-    print(f"{counts.total()} requests: nothing found")
-    return 0
+    return run(seeded(__doc__), arguments, lambda given: rounds(given.seconds, given.seed, given.least),
+               "requests: nothing found")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import faulthandler
 import io
 import random
 import struct
@@ -29,7 +28,7 @@ from kwire.codec.frames import FrameReader, Request
 from kwire.net import Cluster, FeatureUpdate, connect, connect_sync
 from tests.hostile.apart import fresh_peak, peak
 from tests.hostile.mutate_messages import damage
-from tests.hostile.rounds import seeded, watched
+from tests.hostile.rounds import numbers, run, seeded, watched
 from tests.net import fake
 
 TIMEOUT = 0.6  # seconds that a client waits
@@ -395,27 +394,20 @@ def one(name: str, seed: int) -> str:
 
 def rounds(seconds: float, seed: int, only: list[str], least: int = 1) -> Counter[str]:
     """Dialogues until the time is over, at least so many of each; how they went. Raises with a note what one raises."""
-    counts, number, end = Counter[str](), 0, time.monotonic() + seconds
-    names = only or [*CALLS]
-    while number < least * len(names) or time.monotonic() < end:
+    counts, names = Counter[str](), only or [*CALLS]
+    for number in numbers(seconds, least * len(names)):
         name, at = names[number % len(names)], seed + number // len(names)
         with watched(5 * PATIENCE, f"--only {name} --seed {at} --seconds 0"):
             counts[one(name, at)] += 1
-        number += 1
     return counts
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Dialogues until the time is over."""
     parser = seeded(__doc__)
-    parser.add_argument("--least", type=int, default=1)
     parser.add_argument("--only", action="append", choices=sorted(CALLS), default=[])
-    chosen = parser.parse_args(arguments)
-    faulthandler.enable()
-    counts = rounds(chosen.seconds, chosen.seed, chosen.only, chosen.least)
-    print(", ".join(f"{count} {how}" for how, count in counts.most_common()))
-    print(f"{counts.total()} dialogues of {len(chosen.only or CALLS)} kinds: nothing found")
-    return 0
+    return run(parser, arguments, lambda given: rounds(given.seconds, given.seed, given.only, given.least),
+               "dialogues: nothing found")
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from kwire.fleet import Fleet
 from kwire.fleet.connection import Connection
 from tests.hostile import allocations
 from tests.hostile.clients import difference, kept
-from tests.hostile.rounds import seeded, watched
+from tests.hostile.rounds import numbers, run, seeded, watched
 from tests.hostile.sanitized import ROOT
 
 MOST = 900  # of the requests for memory: those of one handler
@@ -160,29 +160,22 @@ async def one_round(c: Any, dice: random.Random, folder: str | None, counts: Cou
 
 def rounds(seconds: float, seed: int, least: int) -> Counter[str]:
     """What came of the requests, and how often, in as many rounds as the time allows. Raises Broken."""
-    c, counts, until = allocations.preloaded(), Counter[str](), time.monotonic() + seconds
-    number = 0
-    while number < least or time.monotonic() < until:
+    c, counts = allocations.preloaded(), Counter[str]()
+    for number in numbers(seconds, least):
         with watched(120, f"seed {seed + number}"), tempfile.TemporaryDirectory(prefix="kwire-memory.") as folder:
             data = None if number % 4 == 3 else os.path.join(folder, "data")
             asyncio.run(one_round(c, random.Random(seed + number), data, counts))
-        number += 1
     return counts
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run it."""
-    parser = seeded(__doc__)
-    parser.add_argument("--least", type=int, default=1)
-    chosen = parser.parse_args(arguments)
     if "LD_PRELOAD" not in os.environ:
         environment = os.environ | {"LD_PRELOAD": str(allocations.library())}
         command = [sys.executable, "-W", "ignore", "-m", "tests.hostile.fleet_allocations", *sys.argv[1:]]
         return subprocess.run(command, env=environment, cwd=ROOT).returncode
-    counts = rounds(chosen.seconds, chosen.seed, chosen.least)
-    print(", ".join(f"{count} {how}" for how, count in counts.most_common()))
-    print(f"{counts.total()} requests: nothing half done")
-    return 0
+    return run(seeded(__doc__), arguments, lambda given: rounds(given.seconds, given.seed, given.least),
+               "requests: nothing half done")
 
 
 if __name__ == "__main__":

@@ -7,13 +7,11 @@ not: KwireError or OSError, of one line. It never takes long, and one that start
 
 from __future__ import annotations
 
-import faulthandler
 import os
 import random
 import shutil
 import sys
 import tempfile
-import time
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
@@ -22,7 +20,7 @@ import kwire
 from kwire.fleet import Fleet
 from kwire.net import connect_sync
 from tests.hostile.fleet_disk import work
-from tests.hostile.rounds import seeded, watched
+from tests.hostile.rounds import numbers, run, seeded, watched
 
 PATIENCE = 60.0
 
@@ -111,11 +109,11 @@ def started(folder: Path) -> str:
 
 def rounds(seconds: float, seed: int, least: int = 1) -> Counter[str]:
     """Damaged folders until the time is over, at least so many; what came of them."""
-    counts, number, end = Counter[str](), 0, time.monotonic() + seconds
+    counts = Counter[str]()
     with tempfile.TemporaryDirectory(prefix="kwire-folders.") as name:
         whole, place = Path(name, "whole"), Path(name, "place")
         work(str(whole), lambda *_: None)
-        while number < least or time.monotonic() < end:
+        for number in numbers(seconds, least):
             dice = random.Random(seed + number)
             shutil.copytree(whole, place)
             done = ""
@@ -129,20 +127,13 @@ def rounds(seconds: float, seed: int, least: int = 1) -> Counter[str]:
                     again = started(place)
                     assert again == "starts", f"the second start: {again}"
             shutil.rmtree(place)
-            number += 1
     return counts
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Rounds until the time is over."""
-    parser = seeded(__doc__)
-    parser.add_argument("--least", type=int, default=1)
-    chosen = parser.parse_args(arguments)
-    faulthandler.enable()
-    counts = rounds(chosen.seconds, chosen.seed, chosen.least)
-    print(", ".join(f"{count} {how}" for how, count in counts.most_common()))
-    print(f"{counts.total()} damaged folders: nothing found")
-    return 0
+    return run(seeded(__doc__), arguments, lambda given: rounds(given.seconds, given.seed, given.least),
+               "damaged folders: nothing found")
 
 
 if __name__ == "__main__":
