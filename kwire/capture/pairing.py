@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +16,7 @@ from kwire.schema import api_keys
 
 _NAMELESS = (7, 0)  # ControlledShutdown v0, whose header has no client id
 _MOST_TRAILING = 16  # bytes that may follow the first request of a connection
-_MOST_MECHANISM = 40  # characters of a SASL mechanism's name in a reason
+_MECHANISM = re.compile(r"[A-Z0-9_-]{1,20}")  # the name of one (RFC 4422): any other text is not repeated
 _OVERHEAD = 1024  # bytes that a held frame costs beside its own
 _MOST_KINDS = 1000  # of losses between two calls of take_events
 _MOST_KEY, _MOST_VERSION = 1000, 100  # up to these, an API unknown to kwire may be a newer one; above, it is not Kafka
@@ -234,7 +235,8 @@ class Pairing:
                 self.mechanism = message.mechanism
                 if request.version == 0:
                     self._end_tokens()
-                    self._tokens = _Tokens(message.mechanism[:_MOST_MECHANISM])
+                    known = _MECHANISM.fullmatch(message.mechanism)
+                    self._tokens = _Tokens(message.mechanism if known else "the mechanism has no valid name")
         elif large and key == api_keys.PRODUCE and _acks(frame.data, header) == 0:
             exchange.outcome = "one-way"
         return exchange

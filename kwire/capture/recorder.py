@@ -51,13 +51,16 @@ class Recording:
     def _note(self) -> None:
         for event in self.conversation.take_events():
             if isinstance(event, Lost):
-                if self._credentials.are_in(event.reason.encode("utf-8", "replace")):
-                    event.reason = "a loss whose text repeats the client's credentials"
+                event.reason = self._without_credentials(event.reason)
                 self.writer.note(event)
         reason = self.conversation.pairing.unreadable
         if reason is not None and not self._reported:
             self._reported = True
-            self.writer.note(Lost("", reason, self.connection))
+            self.writer.note(Lost("", self._without_credentials(reason), self.connection))
+
+    def _without_credentials(self, reason: str) -> str:
+        repeated = self._credentials.are_in(reason.encode("utf-8", "replace"))
+        return "a loss whose text repeats the client's credentials" if repeated else reason
 
     def _write(self, frame: Frame, exchange: Exchange | None) -> None:
         if exchange is None:  # a raw SASL token, or a frame that cannot be read: its bytes may be a secret

@@ -83,11 +83,12 @@ def test_credentials_are_found_where_they_are_repeated(
     assert repeated.encode() not in held
 
 
-def test_a_loss_does_not_repeat_credentials(tmp_path: Path) -> None:
+@pytest.mark.parametrize("gives_up", [False, True])
+def test_a_loss_does_not_repeat_credentials(tmp_path: Path, gives_up: bool) -> None:
     with FrameWriter(str(tmp_path / "t")) as writer:
         recording = Recording(Connection("t", 0, "a:1", "b:9092"), writer)
         recording._credentials.add(plain(FIRST))
-        recording.conversation.pairing.lose(f"bytes of {FIRST}")
+        (recording.give_up if gives_up else recording.conversation.pairing.lose)(f"bytes of {FIRST}")
         recording.close()
     (lost,) = read_capture(tmp_path / "t.jsonl.gz")
     assert isinstance(lost, Lost) and lost.reason == "a loss whose text repeats the client's credentials"

@@ -98,6 +98,13 @@ def test_raw_sasl_tokens_are_told_and_skipped(mechanism: str, tokens: list[bytes
     assert not any(b"secret" in one.request.data for one in exchanges)
 
 
+@pytest.mark.parametrize("name", ["p\x1bss-word", "päss\u202eword", "PLAIN" * 8, "plain", ""])
+def test_a_mechanism_without_a_valid_name_is_not_repeated(name: str) -> None:
+    """Where it is a secret, its escaped text would not be found as one."""
+    _, (lost,) = paired(("c", hello(4)), ("s", welcome(4)), *handshake(0, name), ("c", b"\0u\0secret"))
+    assert lost.reason == "1 raw SASL tokens (the mechanism has no valid name) after SaslHandshake v0: not readable"
+
+
 def test_a_refused_handshake_and_one_whose_tokens_are_framed() -> None:
     for version in (0, 1):
         exchanges, lost = paired(*handshake(version), ("c", metadata(6)[0]), ("s", metadata(6)[1]))
