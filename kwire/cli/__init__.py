@@ -137,23 +137,28 @@ def _to_nowhere(stream: Any) -> None:
 def _ended_by_signals() -> Iterator[None]:
     """Let SIGTERM and SIGHUP end a command as SIGINT does, so that partial output files are removed.
 
-    Signals that the caller ignores (nohup) or handles stay with it.
+    Signals that the caller ignores (nohup) or handles stay with it. An import of a C extension that a signal ends may
+    raise an error of its own: the signal is what ended the command then, too.
     """
     ours = [number for code in _ENDINGS if signal.getsignal(number := code - 128) == signal.SIG_DFL]
     if threading.current_thread() is not threading.main_thread():
         ours = []
-    last = -_ONE_SIGNAL
+    last, came = -_ONE_SIGNAL, 0
 
     def end(number: int, _: Any) -> None:
-        nonlocal last
+        nonlocal last, came
         if time.monotonic() - last >= _ONE_SIGNAL:
-            last = time.monotonic()
+            last, came = time.monotonic(), number
             raise SystemExit(128 + number)
 
     for number in ours:
         signal.signal(number, end)
     try:
         yield
+    except Exception:
+        if came:
+            raise SystemExit(128 + came) from None
+        raise
     finally:
         for number in ours:
             signal.signal(number, signal.SIG_DFL)

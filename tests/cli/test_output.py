@@ -351,6 +351,21 @@ sys.exit(main""")
 
 
 @pytest.mark.quick
+def test_a_signal_that_becomes_another_error(
+    inputs: Files, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the import of a C extension is ended."""
+    def imported(*arguments: Any, **options: Any) -> None:
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        except SystemExit as error:
+            raise SystemError("initialization failed") from error
+
+    monkeypatch.setattr("kwire.storage.tables.record_tables.write_table", imported)
+    assert run(capsys, "log", "export", inputs["segment"], "-o", "x.csv", "--force") == (143, "", "kwire: terminated\n")
+
+
+@pytest.mark.quick
 def test_ctrl_c_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is half-written is removed first."""
     left = [3]
