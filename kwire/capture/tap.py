@@ -10,6 +10,7 @@ from contextlib import suppress
 from kwire.capture.exchange import Direction
 from kwire.capture.recorder import Recorder, Recording
 from kwire.net.address import Address
+from kwire.net.dialing import dial
 from kwire.net.listening import ACCEPTED_AT_ONCE, close_server, let_clients_wait
 
 _BLOCK = 1 << 16
@@ -115,7 +116,7 @@ async def connected(host: str, port: int) -> tuple[asyncio.StreamReader, asyncio
     """A proxy's connection to a broker. Raises OSError, TimeoutError after 30 seconds."""
     try:
         async with asyncio.timeout(_CONNECT):  # wait_for of Python 3.11 loses a cancellation in its last turn
-            return await asyncio.open_connection(host, port, limit=_BLOCK)
+            return await dial(host, port, _CONNECT, limit=_BLOCK)
     except (ValueError, OverflowError):  # a broker said a host name that IDNA refuses, or a port out of range
         raise OSError("invalid host name or port") from None
 

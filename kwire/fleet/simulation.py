@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import socket
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeVar, cast
 
@@ -121,6 +122,10 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def time(self) -> float:
         """Seconds since the simulation began."""
         return self.now
+
+    async def getaddrinfo(self, host: Any, port: Any, **options: Any) -> Any:
+        """The host itself: names lead to what listens in memory."""
+        return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (host, port))]
 
     def _process_events(self, event_list: list[Any]) -> None:
         return None

@@ -18,6 +18,7 @@ from kwire.codec.frames import FrameReader, decode_response, encode_request, pac
 from kwire.defaults import MAX_FRAME_BYTES
 from kwire.errors import DecodeError, LimitError
 from kwire.net.address import Address
+from kwire.net.dialing import dial
 from kwire.net.errors import BrokerConnectionError, FrameSizeError
 from kwire.schema import api_keys
 from kwire_c.plan import message_of
@@ -81,7 +82,7 @@ class Channel:
         cls, address: Address, *, tls: ssl.SSLContext | None = None, client_id: str | None = None,
         max_frame: int = MAX_FRAME_BYTES, timeout: float = 30, tolerated: Tolerated | None = None,
     ) -> Channel:  # fmt: skip
-        """Connect, with tls after a TLS handshake. timeout: seconds for the handshake. Raises BrokerConnectionError.
+        """Connect, with tls after a TLS handshake. timeout: seconds for both. Raises BrokerConnectionError.
 
         tolerated: counts what only lenient reading accepts in responses; None: reading is strict.
         """
@@ -90,7 +91,7 @@ class Channel:
             secure = {"ssl": tls, "server_hostname": address.host, "ssl_handshake_timeout": max(timeout, 0.01),
                       "ssl_shutdown_timeout": _CLOSING}  # fmt: skip
         try:
-            reader, writer = await asyncio.open_connection(address.host, address.port, limit=4 * _CHUNK, **secure)
+            reader, writer = await dial(address.host, address.port, timeout, limit=4 * _CHUNK, **secure)
         except OSError as error:
             raise BrokerConnectionError(_reason(error, tls is not None), address=str(address)) from None
         except (ValueError, OverflowError):  # a host name that IDNA refuses, a port out of range in Metadata

@@ -15,6 +15,11 @@ C = TypeVar("C")
 _SHARE, _LONGEST_PAUSE = 1 / 8, 5.0  # of the time for all, and seconds: after that the next one is asked as well
 
 
+def turn(seconds: float) -> float:
+    """The seconds after which the next candidate is asked as well. seconds: for all."""
+    return min(seconds * _SHARE, _LONGEST_PAUSE)
+
+
 class NoneAnswered(Exception):
     """None of the candidates answered. errors: (candidate, error) of each."""
 
@@ -53,7 +58,7 @@ async def first_answer(
             if left:
                 candidate = left.pop()
                 asking[asyncio.create_task(ask(candidate))] = candidate
-            pause = min(seconds * _SHARE, _LONGEST_PAUSE) if left else None
+            pause = turn(seconds) if left else None
             done, _ = await asyncio.wait(asking, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 candidate = asking.pop(task)
