@@ -41,6 +41,7 @@ MOST_NAMES = 100_000  # of topic ids that are kept, for faults by topic
 MOST_WAITING = 64 << 20  # bytes of the requests of a connection that wait for their responses
 _READ_BYTES = 1 << 18
 _HOST = "127.0.0.1"
+_LAST_BYTES = 30.0  # seconds that each side may take to read them
 _SIZE_BYTES = 4  # of the size that begins a frame
 
 
@@ -185,7 +186,7 @@ class Proxy(InThread):
                 return
 
             def ended(task: asyncio.Task[None]) -> None:
-                writer.close()  # also of a task that was cancelled before it began
+                writer.transport.abort()  # also of a task that was cancelled before it began
                 self._tasks.discard(task)
 
             task = asyncio.create_task(self._serve(broker, reader, writer))
@@ -226,9 +227,8 @@ class Proxy(InThread):
             with contextlib.suppress(asyncio.CancelledError):
                 await self._converse(_Line(broker, reader, writer, answers, upstream))
         finally:
-            writer.close()
             if upstream is not None:
-                upstream.close()
+                upstream.transport.abort()
 
     async def _converse(self, line: _Line) -> None:
         """Pass on both directions until one of them ends."""
@@ -251,9 +251,13 @@ class Proxy(InThread):
             for one in done:
                 with contextlib.suppress(OSError, KwireError):
                     one.result()
-            with contextlib.suppress(OSError, TimeoutError):
-                async with asyncio.timeout(1):
-                    await line.writer.drain()
+            for one in both:
+                one.cancel()
+            for side in (line.writer, line.upstream):
+                side.close()
+            with contextlib.suppress(OSError, TimeoutError):  # who does not read keeps nothing
+                async with asyncio.timeout(_LAST_BYTES):
+                    await asyncio.gather(line.writer.wait_closed(), line.upstream.wait_closed(), return_exceptions=True)
         finally:
             for one in both:
                 one.cancel()

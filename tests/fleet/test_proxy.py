@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import ssl
 from pathlib import Path
@@ -274,3 +275,32 @@ def test_it_ends_while_a_client_does_not_read() -> None:
 
     fake.run(talk())
     assert not raised
+
+
+@pytest.mark.parametrize("ends", ["proxy", "client"])
+def test_a_client_that_does_not_read_keeps_nothing(ends: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kwire.fleet.proxy._LAST_BYTES", 0.1)
+
+    async def answer(reader: Any, writer: Any) -> None:
+        await reader.read(1 << 16)
+        writer.write(kwire.pack_frame(bytes(32 << 20)))
+        await reader.read()
+
+    async def talk() -> int:
+        async with fake.Server(answer) as broker, Proxy(broker.address) as proxy:
+            host, port = proxy.bootstrap.split(":")
+            reader, writer = await asyncio.open_connection(host, int(port), limit=1)
+            writer.write(kwire.pack_frame(kwire.encode_request(messages.ListGroupsRequest(), 0)))
+            got = len(await reader.readexactly(2))
+            if ends == "proxy":
+                await proxy._close()
+            else:
+                writer.write_eof()
+                await asyncio.wait(proxy._tasks)
+            with contextlib.suppress(ConnectionError):
+                while data := await reader.read(1 << 20):
+                    got += len(data)
+            writer.transport.abort()
+            return got
+
+    assert fake.run(talk()) < 32 << 20
