@@ -628,7 +628,10 @@ cdef int _read_form(Form *form, magic, codec, timestamp_type, producer_id, produ
     if number is None:
         raise EncodeError(f"unknown compression codec {brief(codec)}", path="codec")
     form.log_append = timestamp_type == "log_append"
-    form.magic = <int> bounded(magic, "magic", 0, 2)  # read once: an int of the caller's class may say another one
+    try:
+        form.magic = <int> bounded(magic, "magic", 0, 2)  # read once: an int of the caller's class may say another one
+    except (EncodeError, TypeError):
+        raise EncodeError(f"expected magic 0, 1 or 2, got {brief(magic)}", path="magic") from None
     if timestamp_type != "create" and not form.log_append and (timestamp_type != "none" or form.magic):
         raise EncodeError(f"magic {form.magic} does not support timestamp type {brief(timestamp_type)}",
                           path="timestamp_type")

@@ -94,5 +94,5 @@ SCALAR: Any = numpy.array(5)
     ],
 )
 def test_arrays_in_the_wrong_place_are_named(call: Any) -> None:
-    with pytest.raises(TypeError, match="record|header|expected|must be"):
+    with pytest.raises(TypeError, match=r"record|header|expected|must be"):
         call()
