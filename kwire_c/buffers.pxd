@@ -49,7 +49,7 @@ cdef inline int refuse_buffer(object data, str name) except -1:
 
 
 cdef inline object take_view(object data, str name):
-    """A memoryview of an argument. Raises TypeError if it has no buffer, BufferError if Python cannot read its items."""
+    """A memoryview of an argument. Raises TypeError if it has none, BufferError for items that Python cannot read."""
     if not PyObject_CheckBuffer(data):
         raise TypeError(f"{name} must be bytes or another buffer, not {type(data).__name__}")
     try:
