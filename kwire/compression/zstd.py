@@ -63,6 +63,7 @@ def decompress(data: Any, limit: int, magic: int) -> Any:
         try:
             part = _local.decompress(frame, room) if room and not cut else _streamed(frame, most, limit, done)
         except _Error as error:
+            _check_memory(error)
             if room < most:
                 raise _too_large(limit, None) from None
             raise CorruptBatchError(f"zstd: {error}") from None
@@ -70,6 +71,12 @@ def decompress(data: Any, limit: int, magic: int) -> Any:
             return part
         whole += part
     return whole
+
+
+def _check_memory(error: Exception) -> None:
+    """Raise MemoryError for libzstd's error of a failed allocation."""
+    if "not enough memory" in str(error):
+        raise MemoryError(f"zstd: {error}") from None
 
 
 def _too_large(limit: int, needed: int | None) -> LimitError:
@@ -107,6 +114,10 @@ def compress(data: Any, level: int | None, magic: int) -> bytes:
     last, compressor = _local.compressor
     if last != level or compressor is None:
         compressor = zstandard.ZstdCompressor(level=level)
-    packed: bytes = compressor.compress(data)
+    try:
+        packed: bytes = compressor.compress(data)
+    except _Error as error:  # nothing else can fail
+        _check_memory(error)
+        raise
     _local.compressor = level, compressor if compressor.memory_size() <= _MAX_KEPT else None
     return packed

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy
@@ -52,6 +54,36 @@ def test_no_large_zstd_context_is_kept() -> None:
         compress("zstd", b"abc" * 3_000_000, level=level)
         kept = zstd._local.compressor[1]
         assert kept is None or kept.memory_size() <= zstd._MAX_KEPT
+
+
+_SHORT_OF_MEMORY = """
+import os, resource
+from kwire.compression import compress, decompress
+compress("zstd", b"a"), decompress("zstd", compress("zstd", b"a"), limit=10)
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+content = os.urandom(8 << 20)
+resource.setrlimit(resource.RLIMIT_AS, (used + (24 << 20), resource.RLIM_INFINITY))
+try:
+    compress("zstd", content, level=22)
+except MemoryError:
+    print("MemoryError")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_AS and /proc are Linux's")
+def test_zstd_without_memory_raises_memory_error() -> None:
+    """It raised ZstdError; in a decoder that was a corrupt batch."""
+    done = subprocess.run([sys.executable, "-c", _SHORT_OF_MEMORY], capture_output=True, text=True, check=True)
+    assert done.stdout == "MemoryError\n"
+
+
+def test_a_decoder_without_memory_raises_memory_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(frame: bytes, room: int) -> bytes:
+        raise zstd._Error("decompression error: Allocation error : not enough memory")
+
+    monkeypatch.setattr(zstd._local, "decompress", failing)
+    with pytest.raises(MemoryError):
+        zstd.decompress(compress("zstd", b"abc" * 100), 1000, 2)
 
 
 FRAME = kwire.encode_request(messages.ApiVersionsRequest(client_software_name="a"), 3, correlation_id=7)
