@@ -123,7 +123,11 @@ cdef class Rows:
             if not PyIndex_Check(<object> field):
                 raise TypeError(f"record {index}: timestamp must be an int (milliseconds), "
                                 f"not {type(<object> field).__name__}")
-        row.stamp = PyLong_AsLongLongAndOverflow(<object> field, &overflow)
+        try:
+            row.stamp = PyLong_AsLongLongAndOverflow(<object> field, &overflow)
+        except TypeError:  # of an array
+            raise TypeError(f"record {index}: timestamp must be an int (milliseconds), "
+                            f"not {type(<object> field).__name__}") from None
         if overflow:
             raise EncodeError("timestamp does not fit 64 bits", path=f"records[{index}].timestamp")
         row.key_size = self.span(raw_tuple_item(item, 1), &row.key, index, -1, "key")
@@ -624,20 +628,22 @@ cdef int _read_form(Form *form, magic, codec, timestamp_type, producer_id, produ
     if number is None:
         raise EncodeError(f"unknown compression codec {brief(codec)}", path="codec")
     form.log_append = timestamp_type == "log_append"
-    if timestamp_type != "create" and not form.log_append and (timestamp_type != "none" or magic != 0):
-        raise EncodeError(f"magic {brief(magic)} does not support timestamp type {brief(timestamp_type)}",
+    try:
+        form.magic = <int> bounded(magic, "magic", 0, 2)  # read once: an int of the caller's class may say another one
+    except (EncodeError, TypeError):
+        raise EncodeError(f"expected magic 0, 1 or 2, got {brief(magic)}", path="magic") from None
+    if timestamp_type != "create" and not form.log_append and (timestamp_type != "none" or form.magic):
+        raise EncodeError(f"magic {form.magic} does not support timestamp type {brief(timestamp_type)}",
                           path="timestamp_type")
-    if magic not in (0, 1, 2):
-        raise EncodeError(f"expected magic 0, 1 or 2, got {brief(magic)}", path="magic")
-    form.magic, form.codec, form.base_stamp = magic, number, -1
-    if magic != 2:
+    form.codec, form.base_stamp = number, -1
+    if form.magic != 2:
         if (producer_id, producer_epoch, base_sequence, partition_leader_epoch) != (-1, -1, -1, -1) or (
             transactional or control or delete_horizon is not None
         ):
-            raise EncodeError(f"magic {magic} does not support producer ids, transactions, control batches, "
+            raise EncodeError(f"magic {form.magic} does not support producer ids, transactions, control batches, "
                               "leader epochs or delete horizons")
         if codec == "zstd":
-            raise EncodeError(f"magic {magic} does not support zstd", path="codec")
+            raise EncodeError(f"magic {form.magic} does not support zstd", path="codec")
         return 0
     form.attributes = number
     form.takes_stamp = delete_horizon is None and base_timestamp is None

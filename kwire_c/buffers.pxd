@@ -49,10 +49,20 @@ cdef inline int refuse_buffer(object data, str name) except -1:
 
 
 cdef inline object take_view(object data, str name):
-    """A memoryview of an argument. Raises TypeError if it has no buffer."""
+    """A memoryview of an argument. Raises TypeError if it has none, BufferError for items that Python cannot read."""
     if not PyObject_CheckBuffer(data):
         raise TypeError(f"{name} must be bytes or another buffer, not {type(data).__name__}")
-    return memoryview(data)
+    try:
+        return memoryview(data)
+    except (BufferError, ValueError) as error:  # of numpy's dates, and of what was released
+        raise BufferError(f"{name} must be a contiguous buffer: {error}") from None
+
+
+cdef inline bint is_no_row(object value) except -1:
+    """Whether it is an array that iter() refuses: numpy's of no dimensions, a memoryview of none or several."""
+    if isinstance(value, memoryview):
+        return value.ndim != 1
+    return PyObject_CheckBuffer(value) and getattr(value, "ndim", 1) == 0
 
 
 cdef inline int fill_buffer(Py_buffer *view, object owner, void *data, Py_ssize_t size, bint readonly,

@@ -17,7 +17,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport INT64_MIN, int16_t, int32_t, int64_t, int8_t, uint16_t, uint32_t, uint8_t
 from libc.string cimport memcmp, memcpy
 
-from kwire_c.buffers cimport holds_objects
+from kwire_c.buffers cimport holds_objects, is_no_row
 from kwire_c.core cimport (
     KW_ARRAY, KW_BOOL, KW_BYTES, KW_FLOAT64, KW_INT16, KW_INT32, KW_INT64, KW_INT8, KW_PLACE, KW_RECORDS, KW_SLOT,
     KW_STRING, KW_STRUCT, KW_UINT16, KW_UINT32, KW_UNKNOWN_AT, KW_UUID, PyGetSetDef, PyObject_GC_IsTracked,
@@ -51,7 +51,10 @@ cdef int64_t integer(const kw_field *field, int kind, object value) except? -1:
     if not isinstance(value, int):
         if isinstance(value, (float, str, bytes)) or not hasattr(value, "__index__"):
             wrong(field, "int", value)
-        value = PyNumber_Index(value)
+        try:
+            value = PyNumber_Index(value)
+        except TypeError:  # of an array
+            wrong(field, "int", value)
     number = PyLong_AsLongLongAndOverflow(value, &overflow)
     if overflow or number < LOWEST[kind] or number > HIGHEST[kind]:
         refuse(field, f"{brief(value)} is out of range of {KINDS[kind]}")
@@ -105,7 +108,7 @@ cdef object take_bytes(const kw_field *field, object value):
 
 cdef object take_ints(const kw_field *field, object value):
     """A tuple of integers in range, untracked by the garbage collector."""
-    if isinstance(value, (str, bytes, dict)) or not hasattr(value, "__iter__"):
+    if isinstance(value, (str, bytes, dict)) or not hasattr(value, "__iter__") or is_no_row(value):
         wrong(field, "a sequence of int", value)
     cdef tuple numbers = tuple([integer(field, field.elem, item) for item in value])
     if numbers:

@@ -20,7 +20,7 @@ from libc.string cimport memset
 
 cimport cython
 
-from kwire_c.buffers cimport fill_buffer, holds_objects, take_buffer
+from kwire_c.buffers cimport fill_buffer, holds_objects, is_no_row, take_buffer
 from kwire_c.core cimport (
     KWIRE_COMPILER, KW_ATTRIBUTES_OFFSET, KW_ATTR_CODEC, KW_ATTR_CONTROL, KW_ATTR_DELETE_HORIZON, KW_ATTR_LOG_APPEND,
     KW_ATTR_TRANSACTIONAL, KW_BATCH_CODEC, KW_BATCH_CRC, KW_BATCH_FORMAT, KW_BATCH_LEGACY_CODEC, KW_BATCH_OK,
@@ -455,7 +455,7 @@ cdef bytes _bytes_of(object data, str what, Py_ssize_t header=-1):
 
 cdef bint is_iterable(object value) except -1:
     """Whether it can hold rows or pairs; a memoryview holds numbers, and of several dimensions it cannot be read."""
-    if isinstance(value, memoryview):
+    if isinstance(value, memoryview) or is_no_row(value):
         return False
     if getattr(type(value), "__iter__", None) is not None:  # not called here: what it raises is the caller's
         return True
@@ -472,7 +472,7 @@ cdef list header_list(object headers, str place):
         return list(headers.items())
     if headers is not None and not is_iterable(headers):
         raise TypeError(f"{place}headers must be pairs (key, value), not {type(headers).__name__}")
-    return list(headers or ())
+    return [] if headers is None else list(headers)
 
 
 cdef tuple header_pair(object pair, str what):

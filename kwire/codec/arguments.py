@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 from kwire_c.plan import message_of
 from kwire_c.printable import brief
+from kwire_c.record_batch import Block
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -17,22 +18,9 @@ if TYPE_CHECKING:
     from kwire_c.message_class import Message
 
 
-def holds_objects(format: str) -> bool:
-    """Whether the items of a buffer of this format (of the struct module) are Python objects."""
-    return "O" in format and "O" in "".join(format.split(":")[::2])  # a :name: may have one
-
-
 def byte_view(data: Buffer, name: str) -> memoryview:
     """The bytes of an argument. Raises TypeError for what is no buffer, BufferError if it is not contiguous."""
-    try:
-        view = memoryview(data)
-    except TypeError:
-        raise TypeError(f"{name} must be bytes or another buffer, not {type(data).__name__}") from None
-    if not view.c_contiguous:
-        raise BufferError(f"{name} must be a contiguous buffer")
-    if holds_objects(view.format):  # addresses, as in numpy's arrays of dtype object
-        raise TypeError(f"{name} must be bytes or another buffer, not an array of objects")
-    return view.cast("B")
+    return memoryview(Block(data, name))  # not of data itself: memoryview refuses numpy's arrays of dates
 
 
 def schema_of(message: Message) -> schema.Message:

@@ -178,7 +178,7 @@ def _readable_header(frame: Buffer) -> messages.RequestHeader:
             return decode_from(messages.RequestHeader, version, frame, lenient=True)[0]
         except KwireError:
             continue
-    view = memoryview(frame).cast("B")
+    view = byte_view(frame, "frame")
     return messages.RequestHeader(
         request_api_key=int.from_bytes(view[:2], "big", signed=True),
         request_api_version=int.from_bytes(view[2:4], "big", signed=True),
@@ -186,7 +186,7 @@ def _readable_header(frame: Buffer) -> messages.RequestHeader:
 
 
 def _left_over(frame: Buffer, end: int, lenient: bool, what: str) -> bytes:
-    rest = bytes(memoryview(frame).cast("B")[end:])
+    rest = bytes(byte_view(frame, "frame")[end:])
     if rest and not lenient:
         raise DecodeError(f"{len(rest)} bytes remaining after the message", offset=end, what=what)
     return rest
@@ -249,7 +249,7 @@ def _response_schema(key: int, version: int) -> tuple[str, int]:
 
 
 def _starts_with_error(frame: Buffer, at: int, code: int) -> bool:
-    return memoryview(frame).cast("B")[at : at + 2] == code.to_bytes(2, "big")
+    return byte_view(frame, "frame")[at : at + 2] == code.to_bytes(2, "big")
 
 
 def _key_of(api: int | str) -> int:

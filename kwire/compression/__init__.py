@@ -63,6 +63,8 @@ def compress(codec: str | int, data: Any, *, level: int | None = None, magic: in
     except KeyError:
         raise EncodeError(
             f"unknown compression codec {brief(codec)}{did_you_mean(codec, CODECS)}", path="codec") from None
+    if isinstance(level, int):
+        level = int.__index__(level)  # an int of the caller's class may compare as it likes
     return write(_view(data), level, magic)
 
 

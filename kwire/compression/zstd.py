@@ -29,15 +29,16 @@ except ImportError:
     _Error = cramjam.DecompressionError
 
 _MIN_LEVEL, _MAX_LEVEL, _DEFAULT_LEVEL = -131072, 22, 3
+_MAX_KEPT = 4 << 20  # a context of level 22 takes 700 MiB, and one that streams a frame keeps a copy of its window
 
 
 class _Local(threading.local):
-    """One context per thread: creating one takes as long as decompressing a small batch."""
+    """The contexts of a thread: creating one takes as long as decompressing a small batch. Large ones are not kept."""
 
     def __init__(self) -> None:
         self.decompress = zstandard.ZstdDecompressor().decompress if zstandard is not None else _cramjam
-        self.stream: Any = zstandard.ZstdDecompressor().stream_reader if zstandard is not None else None
-        self.compressors: dict[int, Any] = {}
+        self.streaming: Any = zstandard.ZstdDecompressor() if zstandard is not None else None
+        self.compressor: tuple[int, Any] = (_DEFAULT_LEVEL, None)  # of the level that was used last
 
 
 def _cramjam(frame: Any, room: int) -> Any:
@@ -62,6 +63,7 @@ def decompress(data: Any, limit: int, magic: int) -> Any:
         try:
             part = _local.decompress(frame, room) if room and not cut else _streamed(frame, most, limit, done)
         except _Error as error:
+            _check_memory(error)
             if room < most:
                 raise _too_large(limit, None) from None
             raise CorruptBatchError(f"zstd: {error}") from None
@@ -69,6 +71,12 @@ def decompress(data: Any, limit: int, magic: int) -> Any:
             return part
         whole += part
     return whole
+
+
+def _check_memory(error: Exception) -> None:
+    """Raise MemoryError for libzstd's error of a failed allocation."""
+    if "not enough memory" in str(error):
+        raise MemoryError(f"zstd: {error}") from None
 
 
 def _too_large(limit: int, needed: int | None) -> LimitError:
@@ -80,9 +88,13 @@ def _streamed(frame: Any, most: int, limit: int, written: int) -> Any:
     room = min(most, limit - written)
     if zstandard is None:
         return _cramjam(frame, room + 1)
-    out = bytearray(room + 1)
-    with _local.stream(frame) as reader:
-        done = reader.readinto(out)
+    out, streaming = bytearray(room + 1), _local.streaming
+    try:
+        with streaming.stream_reader(frame) as reader:
+            done = reader.readinto(out)
+    finally:
+        if streaming.memory_size() > _MAX_KEPT:
+            _local.streaming = zstandard.ZstdDecompressor()
     if done > room:
         raise _too_large(limit, None)
     del out[done:]
@@ -99,8 +111,13 @@ def compress(data: Any, level: int | None, magic: int) -> bytes:
         raise EncodeError(f"zstd levels are {_MIN_LEVEL} to {_MAX_LEVEL}, got {brief(level)}", path="level")
     if zstandard is None:
         return bytes(cramjam.zstd.compress(data, level))
-    pack = _local.compressors.get(level)
-    if pack is None:
-        pack = _local.compressors[level] = zstandard.ZstdCompressor(level=level).compress
-    packed: bytes = pack(data)
+    last, compressor = _local.compressor
+    if last != level or compressor is None:
+        compressor = zstandard.ZstdCompressor(level=level)
+    try:
+        packed: bytes = compressor.compress(data)
+    except _Error as error:  # nothing else can fail
+        _check_memory(error)
+        raise
+    _local.compressor = level, compressor if compressor.memory_size() <= _MAX_KEPT else None
     return packed
