@@ -339,7 +339,9 @@ class ClusterState:
         steps += [partition.log.changed for partition in topic.partitions]
         if topic.name == OFFSETS_TOPIC:  # what coordinators kept in it goes with it
             steps.append(self.groups.forget_offsets)
-        elif topic.name == TRANSACTIONS_TOPIC:
+        else:
+            steps.append(partial(self.groups.topic_deleted, topic.name))
+        if topic.name == TRANSACTIONS_TOPIC:
             steps.append(self.transactions.transactions.clear)
         each = iter(steps)
         self.controller.log.append(topic_records.topic_deleted(topic))

@@ -7,6 +7,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -339,3 +340,25 @@ def test_a_member_that_takes_another_instance(fleet: Fleet, connection: SyncConn
     for instance, epoch in (("A", 0), ("B", 0), ("B", -1)):
         consumer_beat(connection, "m1", epoch, instance_id=instance, **(more if epoch == 0 else {}))
     assert consumer_beat(connection, "m2", 0, instance_id="A", **more).error_code == 0
+
+
+def test_offsets_of_a_deleted_topic_are_forgotten(tmp_path: Path) -> None:
+    """Kafka's GroupCoordinator.onPartitionsDeleted: a new topic of that name begins without them, also later."""
+    commit, make, remove = M.OffsetCommitRequest, M.CreateTopicsRequest, M.DeleteTopicsRequest
+    row = commit.OffsetCommitRequestPartition
+    asked = M.OffsetFetchRequest(groups=[M.OffsetFetchRequest.OffsetFetchRequestGroup(group_id="o", topics=None)])
+
+    def committed(connection: SyncConnection) -> Any:
+        (group,) = connection.send(asked, 9).groups
+        return [(one.name, [row.committed_offset for row in one.partitions]) for one in group.topics]
+
+    with Fleet("4.0", topics={"t": 2, "u": 1}, data=tmp_path) as fleet, connect_sync(fleet.bootstrap) as connection:
+        connection.send(commit(group_id="o", generation_id_or_member_epoch=-1, topics=[
+            commit.OffsetCommitRequestTopic(name="t", partitions=[row(partition_index=1, committed_offset=7)]),
+            commit.OffsetCommitRequestTopic(name="u", partitions=[row(partition_index=0, committed_offset=8)])]), 9)
+        assert committed(connection) == [("t", [7]), ("u", [8])]
+        connection.send(remove(topics=[remove.DeleteTopicState(name="t")], timeout_ms=1000))
+        connection.send(make(topics=[make.CreatableTopic(name="t", num_partitions=2, replication_factor=1)]))
+        assert committed(connection) == [("u", [8])]
+    with Fleet("4.0", data=tmp_path) as fleet, connect_sync(fleet.bootstrap) as connection:
+        assert committed(connection) == [("u", [8])]

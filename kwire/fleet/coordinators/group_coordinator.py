@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -111,6 +112,12 @@ class GroupCoordinator:
         """Forget what all groups have committed."""
         for group in self.groups.values():
             group.offsets, group.pending_offsets = {}, {}
+
+    def topic_deleted(self, name: str) -> None:
+        """Forget what groups have committed of a topic (Kafka's onPartitionsDeleted): a new one may get its name."""
+        for group in self.groups.values():
+            with suppress(ApiError):  # of the disk, which the next start reads: the topic is gone all the same
+                group.forget([one for one in group.offsets if one[0] == name])
 
     def end_transaction(self, producer_id: int, commit: bool, group_ids: Iterable[str] | None) -> None:
         """A transaction of these groups has ended. None: those whose offsets were read again, whatever they are."""
