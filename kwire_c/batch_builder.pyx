@@ -642,7 +642,7 @@ cdef int _read_form(Form *form, magic, codec, timestamp_type, producer_id, produ
         ):
             raise EncodeError(f"magic {form.magic} does not support producer ids, transactions, control batches, "
                               "leader epochs or delete horizons")
-        if codec == "zstd":
+        if form.codec == _CODEC_NUMBERS["zstd"]:
             raise EncodeError(f"magic {form.magic} does not support zstd", path="codec")
         return 0
     form.attributes = number

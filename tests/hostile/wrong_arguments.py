@@ -49,6 +49,20 @@ class _Path:
         return 5
 
 
+class _Liar(int):
+    """Says that it is whatever it is compared with."""
+
+    __hash__ = int.__hash__
+
+    def __eq__(self, _: object) -> bool:
+        return True
+
+    def __ne__(self, _: object) -> bool:
+        return False
+
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__
+
+
 VALUES: tuple[Any, ...] = (
     None, 0, 1, -1, 7, True, 2**31 - 1, 2**31, 2**32, 2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 2**64, 10**30, 1.0,
     -0.5, math.nan, math.inf, "", "x", "0", "-1", "\0", "a\0b", "\x1b[31m", "\ud800", "\u202e", "é" * 300,
@@ -59,6 +73,7 @@ VALUES: tuple[Any, ...] = (
     "latest", "keep", "raise", "4.4", "4.4.0", "3.9-IV0", "9" * 5000, "٣", "1_000", "0x10", "1e3", "null",
     '{"a": {"0": -5}}', '{"a": {"0": 1e400}}', "[" * 100_000, '{"a":' * 20_000, "1k", "-1k", "9" * 30 + "g", ",,",
     "1;2", numpy.array("offset"), numpy.timedelta64(5), memoryview(bytes(4)).cast("B", (2, 2)),
+    _Liar(77), _Liar(-1),
 )  # fmt: skip
 
 
