@@ -4,6 +4,10 @@ UNKNOWN_OFFSET: int
 CHECKSUM: str
 ORDER: str
 
+class HeldFile:
+    descriptor: int
+    def __init__(self, descriptor: int) -> None: ...
+
 def read_piece(file: int, start: int, end: int, before: Buffer = b"") -> memoryview: ...
 def hop(data: Buffer, stop: int, rows: int = 0) -> tuple[int, int]: ...
 def hop_valid(

@@ -8,7 +8,8 @@ from libc.errno cimport EINTR, errno
 from cpython.memoryview cimport PyMemoryView_FromMemory
 from libc.stdint cimport INT64_MAX, SIZE_MAX, int64_t, uint16_t, uint8_t
 from libc.string cimport memcpy
-from posix.unistd cimport pread
+from posix.fcntl cimport F_DUPFD_CLOEXEC, fcntl
+from posix.unistd cimport close, pread
 
 from kwire_c.columns cimport PooledBytes, pooled_bytes
 from kwire_c.core cimport (
@@ -24,6 +25,26 @@ CHECKSUM, ORDER = "checksum", "order"
 # x86-64 takes its stores for what it is about to load. The source is the page cache, whose pages are those of the file.
 cdef size_t PAGE = 4096
 cdef size_t APART = 64
+
+
+cdef class HeldFile:
+    """A file by a descriptor of its own, which is closed when nothing refers to it.
+
+    No Python runs then, in which Ctrl-C would be lost (as it is in a finalizer), and no warning is given.
+    """
+
+    cdef readonly int descriptor
+
+    def __cinit__(self, int descriptor):
+        """descriptor: of an open file; it stays the caller's. Raises OSError."""
+        self.descriptor = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+        if self.descriptor < 0:
+            PyErr_SetFromErrno(OSError)
+
+    def __dealloc__(self):
+        if self.descriptor >= 0:
+            with nogil:
+                close(self.descriptor)
 
 
 def read_piece(int file, int64_t start, int64_t end, before=b""):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 import kwire
 from kwire.storage import LogSegment
@@ -68,7 +69,10 @@ def checked(columns: Any) -> list[int]:
 def parquet(segment: LogSegment) -> list[int]:
     out = f"{segment.path}.parquet"
     try:
-        return [*range(write_parquet([segment], out, force=True)["rows"])]
+        rows = write_parquet([segment], out, force=True)["rows"]
+        offsets: list[int] = pq.read_table(out)["offset"].to_pylist()
+        assert len(offsets) == rows
+        return offsets
     finally:
         Path(out).unlink(missing_ok=True)
 
@@ -151,7 +155,7 @@ def main() -> None:
     for way in itertools.chain(WAYS, itertools.takewhile(lambda _: time.monotonic() < ended, itertools.cycle(WAYS))):
         Path(f"{path}.way").write_text(way)
         offsets, kind, _ = outcome(path, WAYS[way], lambda: None)
-        assert all(at in range(COUNT) or at in range(1000, 1005) or at in range(5000, 5040) for at in offsets)
+        assert all(at in range(COUNT) or at in range(1000, 1005) or at in range(5000, 5040) for at in offsets), offsets
         kinds[str(kind)] += 1
     print(json.dumps(kinds), flush=True)
 

@@ -403,7 +403,8 @@ class Fickle(LocalFile):
     def view(self, start: int, end: int, before: Buffer = b"") -> memoryview:
         if self.dice.random() < 0.5:
             return memoryview(bytes(before) + self.other[start:end])
-        return _OpenFile(self.path, open(self.path, "rb", buffering=0)).view(start, end, before)
+        with open(self.path, "rb", buffering=0) as file:
+            return _OpenFile(self.path, file).view(start, end, before)
 
     def read(self, start: int, end: int) -> bytes:
         return self.view(start, min(end, self.size())).tobytes()

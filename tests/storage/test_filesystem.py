@@ -9,13 +9,14 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import fsspec
 import pyarrow as pa
 import pytest
 
 from kwire.storage import LogDirectory, LogSegment, discover
+from kwire.storage.places.filesystem import LocalFile
 from kwire.storage.side_files.checkpoints import read_producer_snapshot
 from tests.storage.making import START, aborted_index, batch, in_transaction, marker, offsets, write_segment
 
@@ -166,3 +167,19 @@ def test_a_store_with_wrong_listings_is_an_error(lying: type[Lying], entry: Any)
     lying.entry = staticmethod(entry)
     with pytest.raises(OSError, match="lying://h/t-0: the object store failed to read it"):
         list(LogDirectory("lying://h/t-0").read())
+
+
+def test_no_python_runs_as_a_file_is_closed(tmp_path: Path) -> None:
+    """A Ctrl-C in a finalizer is printed, and lost."""
+    (tmp_path / "x").write_bytes(b"data")
+    file = LocalFile(str(tmp_path / "x")).held()
+    descriptor = cast(Any, file)._file.descriptor
+    called: list[str] = []
+    sys.setprofile(lambda frame, event, _: called.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        del file
+    finally:
+        sys.setprofile(None)
+    assert not called
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(descriptor)

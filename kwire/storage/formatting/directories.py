@@ -100,9 +100,13 @@ class Staging:
             sync_folder(os.path.dirname(path))
         sync_folder(partial)
 
+        def undo() -> None:
+            if not os.path.lexists(partial):  # it was renamed; Ctrl-C may come before the rename has returned
+                shutil.rmtree(place)
+
         def move() -> None:
+            self._undo.append(undo)
             os.rename(partial, place)
-            self._undo.append(lambda: shutil.rmtree(place))
             sync_folder(parent)
 
         self._moves.append(move)

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 
 from kwire.errors import CorruptBatchError, DecodeError, KwireError, LimitError, WrongFileError
 from kwire.suggestions import did_you_mean
-from kwire_c.log_scan import read_piece
+from kwire_c.log_scan import HeldFile, read_piece
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:
@@ -112,22 +112,22 @@ class LocalFile:
 
     def held(self) -> File:
         """The file, open until the returned object is freed."""
-        return _OpenFile(self.path, _opened(self.path))
+        with _opened(self.path) as file:
+            return _OpenFile(self.path, file)
 
 
 class _OpenFile:
-    """A file that is open; path: the name by which it was opened."""
+    """A file that stays open until this object is freed.
+
+    path: the name by which it was opened; file: what the caller closes.
+    """
 
     def __init__(self, path: str, file: IO[bytes]) -> None:
-        self.path, self._file = path, file
-
-    def __del__(self) -> None:
-        if hasattr(self, "_file"):
-            self._file.close()  # else Python warns of an unclosed file
+        self.path, self._file = path, HeldFile(file.fileno())
 
     def size(self) -> int:
         """Bytes of the file as it is now."""
-        return os.fstat(self._file.fileno()).st_size
+        return os.fstat(self._file.descriptor).st_size
 
     def view(self, start: int, end: int, before: Buffer = b"") -> memoryview:
         """Bytes [start, end). Raises CorruptBatchError (.file) if the file has become shorter."""
@@ -143,7 +143,7 @@ class _OpenFile:
 
     def _piece(self, start: int, end: int, before: Buffer) -> memoryview:
         try:
-            return read_piece(self._file.fileno(), start, end, before)
+            return read_piece(self._file.descriptor, start, end, before)
         except OSError as error:  # it names no file: the read was by descriptor
             error.filename = self.path
             raise
@@ -153,7 +153,7 @@ class _OpenFile:
         if _SEEK_DATA is None:
             return position
         try:
-            return os.lseek(self._file.fileno(), position, _SEEK_DATA)
+            return os.lseek(self._file.descriptor, position, _SEEK_DATA)
         except OSError as error:  # ENXIO: no data follows; else the file system has no such call
             return max(position, self.size()) if error.errno == errno.ENXIO else position
 
@@ -212,16 +212,16 @@ class SpooledFile:
                 if self._kept is not None:  # the other thread has just finished
                     return self._kept
                 raise ValueError(f"{self.path}: another thread is reading it, or it was partly read")
-            file = tempfile.TemporaryFile(prefix="kwire-")  # noqa: SIM115 (closed with its last holder)
-            try:
-                stream = open(self.path, "rb") if self.once else _opened(self.path)  # noqa: SIM115 (closed below)
-            except OSError:
-                self._turns = [True]
-                raise
-            with stream:
-                _copy(stream, file, self.path)
-            file.flush()
-            spool = _OpenFile(self.path, file)
+            with tempfile.TemporaryFile(prefix="kwire-") as file:
+                try:
+                    stream = open(self.path, "rb") if self.once else _opened(self.path)  # noqa: SIM115 (closed below)
+                except OSError:
+                    self._turns = [True]
+                    raise
+                with stream:
+                    _copy(stream, file, self.path)
+                file.flush()
+                spool = _OpenFile(self.path, file)
             self._open, self._size = weakref.ref(spool), spool.size()
             self._kept = spool if self.once else None
         return spool

@@ -189,6 +189,24 @@ def test_a_commit_that_fails_is_undone(tmp_path: Path) -> None:
     assert tree(tmp_path) == {"there", "there/lost+found", "new", "new/somebody's"}
 
 
+def test_ctrl_c_as_a_rename_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare(tmp_path)
+    before = tree(tmp_path)
+    inner = os.rename
+
+    def rename(one: str, other: str) -> None:
+        inner(one, other)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "rename", rename)
+    names = [str(tmp_path / name) for name in ("a", "b")]
+    with pytest.raises(KeyboardInterrupt), Staging(names) as staging:
+        for name in names:
+            staging.add(name, {"meta.properties": b"2"})
+        staging.commit()
+    assert tree(tmp_path) == before
+
+
 def test_directories_in_each_other(tmp_path: Path) -> None:
     node = config(tmp_path, "outer/inner,outer")
     assert set(Formatter(node, CLUSTER, standalone=True).run().directories) == set(node.log_dirs)
