@@ -11,6 +11,7 @@ import kwire
 from kwire import properties
 from kwire.capture import exchange, frame_files, framing, pairing, recorder, tcp_reassembly, upgrade_audit
 from kwire.cli import argparse4j, input_file
+from kwire.compression import zstd
 from kwire.fleet import cluster as fleet_cluster
 from kwire.fleet import faults, fetch_sessions, fleet, proxy
 from kwire.fleet.apis import configs, fetch
@@ -48,7 +49,7 @@ def pool() -> tuple[int, int]:
 LIMITS: dict[str, list[int]] = {
     "bytes that one batch decompresses to": [kwire.build_info()["limits"]["max_batch_bytes"]],
     "bytes of one frame": [kwire.build_info()["limits"]["max_frame_bytes"]],
-    "memory kept for the next call": [*pool()],
+    "memory kept for the next call": [*pool(), zstd._MAX_KEPT],
     "producers with transactions": [transactions.MOST_PRODUCERS],
     "aborted transactions": [transactions.MOST_ABORTED],
     "records of one metadata transaction": [replay.MOST_WAITING, metadata_log.MOST_COMPRESSED],

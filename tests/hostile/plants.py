@@ -208,7 +208,8 @@ PLANTS = (
     ),
     Plant(
         "a proxy that is cancelled leaves its tasks", "kwire/fleet/proxy.py",
-        "            for one in both:\n                one.cancel()\n", "", (), "fleet/test_cancelled.py", (),
+        "        finally:\n            for one in both:\n                one.cancel()\n", "        finally:\n", (),
+        "fleet/test_cancelled.py", (),
     ),
     Plant(
         "the keys of users are printed", "kwire/storage/metadata/record_json.py", "_SECRET_FIELDS.get(name, ())",
