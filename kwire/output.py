@@ -7,7 +7,7 @@ import secrets
 import shutil
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import IO
 
@@ -167,15 +167,22 @@ def _beside(target: str, force: bool, sync: bool) -> Iterator[IO[bytes]]:
 
 def remove(partial: str) -> None:
     """Remove a file or a folder, as far as that is possible. Ctrl-C in the middle of it is raised when it is done."""
-    interruption: BaseException | None = None
-    while True:
-        try:
+    def removed() -> None:
+        with suppress(OSError):
             if os.path.isdir(partial):
                 shutil.rmtree(partial, ignore_errors=True)
             else:
                 os.unlink(partial)
-            break
-        except OSError:
+
+    to_the_end(removed)
+
+
+def to_the_end(work: Callable[[], None]) -> None:
+    """Do work that Ctrl-C may not stop: it begins again, goes on where it was, and Ctrl-C is raised when it is done."""
+    interruption: BaseException | None = None
+    while True:
+        try:
+            work()
             break
         except (KeyboardInterrupt, SystemExit) as error:
             interruption = error

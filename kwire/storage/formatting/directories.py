@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from kwire.output import sync_folder, write_new
+from kwire.output import sync_folder, to_the_end, write_new
 from kwire.storage.writing.locks import locked_folder, unlock_folder
 
 _LAST = "meta.properties"  # a directory is formatted once it has this file
@@ -51,12 +51,16 @@ class Staging:
 
     def __exit__(self, *_: object) -> None:
         with self._locks:
-            for undo in reversed(self._undo):
-                with suppress(OSError):
-                    undo()
-            for old in self._replaced:
-                with suppress(OSError):
-                    os.unlink(old)
+            to_the_end(self._clean)
+
+    def _clean(self) -> None:
+        while self._undo:
+            with suppress(OSError):
+                self._undo[-1]()
+            self._undo.pop()
+        for old in self._replaced:
+            with suppress(OSError):
+                os.unlink(old)
 
     def add(self, directory: str, files: Mapping[str, bytes]) -> None:
         """Write a directory's files, names with at most one folder in front.

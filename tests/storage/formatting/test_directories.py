@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import resource
+import shutil
 import signal
 import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -205,6 +207,39 @@ def test_ctrl_c_as_a_rename_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             staging.add(name, {"meta.properties": b"2"})
         staging.commit()
     assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_ctrl_c_again_as_what_was_written_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: bool
+) -> None:
+    """before: the removal, else after it."""
+    prepare(tmp_path)
+    there = tree(tmp_path)
+
+    def interrupted(work: Callable[..., None]) -> Callable[..., None]:
+        left = [2]
+
+        def call(*arguments: Any, **options: Any) -> None:
+            left[0] -= 1
+            if not before:
+                work(*arguments, **options)
+            if left[0] >= 0:
+                raise KeyboardInterrupt
+            if before:
+                work(*arguments, **options)
+        return call
+
+    names = [str(tmp_path / name) for name in ("a", "b", "there")]
+    with pytest.raises(KeyboardInterrupt), Staging(names) as staging:
+        for name in names:
+            staging.add(name, {"meta.properties": b"2"})
+        for move in staging._moves:
+            move()
+        monkeypatch.setattr(os, "unlink", interrupted(os.unlink))
+        monkeypatch.setattr(shutil, "rmtree", interrupted(shutil.rmtree))
+        raise KeyboardInterrupt
+    assert tree(tmp_path) == there
 
 
 def test_directories_in_each_other(tmp_path: Path) -> None:
