@@ -1,6 +1,7 @@
 """Scans of the batch headers in a buffer, without reading the records, for readers of whole log segments."""
 
 import zlib
+from os import dup
 
 from cpython.buffer cimport PyBUF_READ, PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.exc cimport PyErr_CheckSignals, PyErr_SetFromErrno
@@ -8,7 +9,6 @@ from libc.errno cimport EINTR, errno
 from cpython.memoryview cimport PyMemoryView_FromMemory
 from libc.stdint cimport INT64_MAX, SIZE_MAX, int64_t, uint16_t, uint8_t
 from libc.string cimport memcpy
-from posix.fcntl cimport F_DUPFD_CLOEXEC, fcntl
 from posix.unistd cimport close, pread
 
 from kwire_c.columns cimport PooledBytes, pooled_bytes
@@ -37,9 +37,8 @@ cdef class HeldFile:
 
     def __cinit__(self, int descriptor):
         """descriptor: of an open file; it stays the caller's. Raises OSError."""
-        self.descriptor = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
-        if self.descriptor < 0:
-            PyErr_SetFromErrno(OSError)
+        self.descriptor = -1
+        self.descriptor = dup(descriptor)  # not fcntl, which is another function in a new glibc than in an old one
 
     def __dealloc__(self):
         if self.descriptor >= 0:
