@@ -55,7 +55,8 @@ def main(names: list[str]) -> int:
     for name in names or RUNS:
         began = time.monotonic()
         done = ran(name)
-        is_clean = not done.returncode and "runtime error" not in done.stderr and "Sanitizer" not in done.stderr
+        reports = done.stderr.replace("WARNING: AddressSanitizer failed to allocate", "")  # too much: a MemoryError
+        is_clean = not done.returncode and "runtime error" not in reports and "Sanitizer" not in reports
         failed += not is_clean
         last = (done.stdout.strip() or "-").splitlines()[-1]
         print(f"{name}: exit {done.returncode}, {time.monotonic() - began:.0f} s: {last}", flush=True)
