@@ -13,7 +13,8 @@ from kwire.storage.places.filesystem import is_url, shown
 from kwire.storage.reading.log_follower import LogOffset
 from kwire_c.printable import printable
 
-VERSION = 2
+VERSION = 3
+_READ = (2, 3)  # 2 has no leader epochs
 
 # topic and partition; without a topic-N folder the folder's name and ""
 Key = tuple[str, str]
@@ -25,9 +26,9 @@ class StreamOffsets(dict[Key, LogOffset]):
     complete = False
 
     def to_json(self) -> dict[str, Any]:
-        """{"v": 2, "topics": {"orders": {"0": [offset, segment, position, size, mark, head, log start, crossed]}}}.
+        """{"v": 3, "topics": {"orders": {"0": fields}}}.
 
-        The fields of LogOffset, without the zeros at the end; of a place at which nothing was read, the offset alone.
+        Those of LogOffset, without the zeros at the end; of a place at which nothing was read, the offset alone.
         """
         topics: dict[str, dict[str, list[Any]]] = {}
         for (topic, partition), place in sorted(self.items(), key=lambda item: _order(item[0])):
@@ -45,7 +46,7 @@ class StreamOffsets(dict[Key, LogOffset]):
             if "v" not in tree:
                 offsets._read_folders(tree)
                 return offsets
-            if tree["v"] != VERSION:
+            if tree["v"] not in _READ:
                 raise KwireError(f"the checkpoint has offsets of version {tree['v']}, this version of kwire reads "
                                  f"{VERSION}: it was written by a newer one")
             for topic, partitions in tree["topics"].items():

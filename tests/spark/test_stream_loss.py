@@ -35,7 +35,8 @@ def cleaned(data: bytes, *kept: int) -> bytes:
         if len(records) == len(list(old)):
             written.append(bytes(old.raw))
         elif records:
-            written.append(kwire.build_batch(records, base_offset=old.base_offset, last_offset=old.last_offset))
+            written.append(kwire.build_batch(records, base_offset=old.base_offset, last_offset=old.last_offset,
+                                             partition_leader_epoch=old.partition_leader_epoch))
     return b"".join(written)
 
 
@@ -109,6 +110,21 @@ def rewritten(folder: Path) -> None:
     log(folder, 0).write_bytes(batches(0, 20) + batches(20, 36, 4))
 
 
+def of_epoch(epoch: int, start: int, end: int) -> bytes:
+    return b"".join(batch(base, 5, partition_leader_epoch=epoch) for base in range(start, end, 5))
+
+
+def rewritten_and_cleaned(folder: Path) -> None:
+    """As before, by a leader of the next epoch, and then cleaned: of the batch with offset 29 only 28 is left."""
+    log(folder, 0).write_bytes(cleaned(of_epoch(0, 0, 15) + of_epoch(1, 15, 35), *range(10), 16, 28, *range(30, 35)))
+
+
+def rewritten_and_removed(folder: Path) -> None:
+    """As before, and the cleaner removed all of that batch."""
+    log(folder, 0).write_bytes(cleaned(of_epoch(0, 0, 15) + of_epoch(1, 15, 35), *range(10), 16, *range(30, 35)))
+
+
+EPOCH_0: Callable[[Path], object] = lambda folder: segment(folder, 0, of_epoch(0, 0, 30))  # noqa: E731
 THIRTY: Callable[[Path], object] = lambda folder: segment(folder, 0, batches(0, 30))  # noqa: E731
 TWENTY: Callable[[Path], object] = lambda folder: segment(folder, 0, batches(0, 20))  # noqa: E731
 TWO: Callable[[Path], object] = lambda folder: (  # noqa: E731
@@ -134,6 +150,10 @@ CASES = {
                       r"truncated-0.*truncated.*ends at offset 10.*offset 30", [*range(30)]),
     "rewritten": Case(THIRTY, rewritten, r"rewritten-0.*truncated.*written again.*offset 30",
                       [*range(30), *range(30, 36)]),
+    "rewritten-cleaned": Case(EPOCH_0, rewritten_and_cleaned, r"cleaned-0.*truncated and written again.*25\.\.29 is of "
+                              "leader epoch 1.*were of epoch 0.*goes on at offset 30", [*range(35)]),
+    "rewritten-removed": Case(EPOCH_0, rewritten_and_removed, r"removed-0.*truncated and written again.*15\.\.19 is of "
+                              "leader epoch 1", [*range(35)]),
     "part": Case(lambda folder: None, lambda folder: (segment(folder, 0, batches(0, 10)),
                                                       segment(folder, 20, batches(20, 25))),
                  r"part-0.*offsets 10\.\.19 ", [*range(10), *range(20, 25)]),

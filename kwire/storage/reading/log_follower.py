@@ -12,7 +12,7 @@ from kwire.storage.places.discovery import SegmentFile
 from kwire.storage.places.filesystem import open_unnamed, shown
 from kwire.storage.reading.bounds import Bounds
 from kwire.storage.reading.segment import LogSegment
-from kwire_c.record_batch import RECORD_BATCH_OVERHEAD
+from kwire_c.record_batch import LOG_OVERHEAD, MAGIC_OFFSET, RECORD_BATCH_OVERHEAD
 
 _WORTH_SKIPPING = 1 << 20  # bytes; a smaller piece is read, and no index asked for
 
@@ -23,7 +23,8 @@ class LogOffset(NamedTuple):
     segment: the base offset in the name of the file that was read last, else the name; None: nothing was read yet.
     position: the byte after what was read last, a batch or a damaged region of `size` bytes. mark, head: CRC-32 of the
     first bytes of that batch, and of the segment. log_start: where the log began when it was read from its beginning.
-    crossed: bytes from the place before this one to this one, if they are in several segments, else 0.
+    crossed: bytes from the place before this one to this one, if they are in several segments, else 0. epoch: the
+    leader epoch of that batch, and 1; 0: not known. With it a log that was truncated and written again shows (KIP-320).
     """
 
     offset: int
@@ -34,6 +35,7 @@ class LogOffset(NamedTuple):
     head: int = 0
     log_start: int = 0
     crossed: int = 0
+    epoch: int = 0
 
     @property
     def is_exact(self) -> bool:
@@ -151,6 +153,8 @@ class LogFollower:
             if read.position > position:
                 head = reached.head if reached.segment == self._id(number) and reached.head else None
                 reached = self._place(number, read.position, read.size, read.first_bytes, read.due, begun, head)
+                if not read.known:  # a damaged header
+                    reached = reached._replace(epoch=0)
                 if crossed:
                     reached = reached._replace(crossed=crossed + read.position)
             if left is not None:
@@ -269,7 +273,8 @@ class LogFollower:
         """The place after `size` bytes that end at position and begin with first_bytes."""
         if head is None:
             head = crc32(self._segment(number).file.read(0, min(RECORD_BATCH_OVERHEAD, self._size(number))))
-        return LogOffset(offset, self._id(number), position, size, crc32(first_bytes), head, before.log_start)
+        return LogOffset(offset, self._id(number), position, size, crc32(first_bytes), head, before.log_start,
+                         epoch=_leader_epoch(first_bytes) + 1)
 
     def _after(self, number: int, header: BatchHeader, offset: int, before: LogOffset | None = None) -> LogOffset:
         """The place after a batch."""
@@ -333,6 +338,8 @@ class LogFollower:
             place = self._after(holder, found, due, at)
             if (place.size, place.mark) == (at.size, at.mark) or (not at.size and found.last_offset == due - 1):
                 return following or place  # the same bytes in another place: the cleaner removed others
+            if self._is_later(found, at):
+                return self._rewritten(holder, found, at)
             if found.last_offset == due - 1 and _is_cleaned(found):
                 self._compacted(holder)
                 return following or place
@@ -342,6 +349,8 @@ class LogFollower:
                            f"on at offset {due}")
                 return self._before(holder, due)._replace(log_start=at.log_start)
             return self._made_again(f"{batch}, and {_named(at.segment)} is another", due)
+        if before is not None and self._is_later(before, at):
+            return self._rewritten(holder, before, at)
         if found is not None or holder + 1 < len(self.files):
             self._compacted(holder)
             if following is not None:
@@ -356,6 +365,19 @@ class LogFollower:
             place = self._begin(holder) if before is None else self._after(holder, before, end, at)
             return place._replace(log_start=at.log_start)
         return self._made_again(f"the log ends at offset {end}", due)
+
+    @staticmethod
+    def _is_later(header: BatchHeader, at: LogOffset) -> bool:
+        """Is a batch before the offset due of a later leader epoch than what was read there? Cleaning keeps epochs."""
+        return 0 < at.epoch <= header.partition_leader_epoch
+
+    def _rewritten(self, number: int, header: BatchHeader, at: LogOffset) -> LogOffset:
+        """The place to go on at where a later leader has written other records than those that were read (KIP-320)."""
+        self._lost(f"{self.name}: {self._path(number)} was truncated and written again: the batch of offsets "
+                   f"{header.base_offset}..{header.last_offset} is of leader epoch {header.partition_leader_epoch}, "
+                   f"the records before offset {at.offset} were of epoch {at.epoch - 1} when they were read; reading "
+                   f"goes on at offset {at.offset}")
+        return self._before(number, at.offset)._replace(log_start=at.log_start)
 
     def _renamed(self, number: int | None, at: LogOffset) -> LogOffset:
         """The place to go on at if a file without a base offset in its name is gone, or has other bytes."""
@@ -494,6 +516,13 @@ class LogFollower:
 def _is_cleaned(header: BatchHeader) -> bool:
     """Has a batch fewer records than offsets, as only the cleaner leaves it?"""
     return header.magic == 2 and 0 <= header.count <= header.last_offset - header.base_offset
+
+
+def _leader_epoch(first_bytes: bytes) -> int:
+    """The leader epoch in the header of a batch, -1 if its format has none."""
+    if len(first_bytes) <= MAGIC_OFFSET or first_bytes[MAGIC_OFFSET] != 2:
+        return -1
+    return max(-1, int.from_bytes(first_bytes[LOG_OVERHEAD:MAGIC_OFFSET], signed=True))
 
 
 def _named(segment: int | str | None) -> str:
