@@ -53,8 +53,8 @@ def parse_properties(text: str) -> Properties:
         assert key is not None
         separator = _SEPARATOR.match(line, key.end())
         assert separator is not None
-        name = _unescaped(key[0])
-        properties[name] = _unescaped(line[separator.end() :])
+        name = unescaped(key[0])
+        properties[name] = unescaped(line[separator.end() :])
         properties.continued.pop(name, None)
         if len(line) < len(written):
             properties.continued[name] = written
@@ -79,7 +79,8 @@ def _logical_lines(text: str) -> list[str]:
     return [line for line in lines if line.replace(JOINT, "")]
 
 
-def _unescaped(text: str) -> str:
+def unescaped(text: str) -> str:
+    """A key or a value as it is meant. Raises ValueError for a backslash and u without four hexadecimal digits."""
     if "\\" not in text:
         return text
     plain = _ESCAPE.sub(_meaning, text)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from kwire.properties import JOINT, Properties
+from kwire.properties import JOINT, Properties, unescaped
 from kwire.schema import files, metadata_versions, releases
 from kwire.storage.formatting.errors import ConfigError, FormatterError
 from kwire.storage.formatting.java_semantics import java_int, java_trim
@@ -23,7 +24,8 @@ _LISTENER = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
 _HOST_PORT = re.compile(r".*?\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)")
 # what a line that continues another one would set by itself: a name and, not shown here, a value
 _JOINED = re.compile(
-    r"\\\n[#! \t\f]*+((?:[^\\=: \t\f]|\\.){,200}+)(?:[ \t\f]*+[=:][ \t\f]*+|[ \t\f]++(?![,=:]))(?!\Z)", re.S)
+    r"\\\n(?=[#! \t\f]*+((?:[^\\=: \t\f]|\\u[0-9a-fA-F]{4}|\\.){,200}+)"
+    r"(?:[ \t\f]*+[=:][ \t\f]*+|[ \t\f]++(?![,=:]))(?!\Z))", re.S)
 _SETTING = re.compile(r"[\w-]*\.[\w.-]*(?![^\s\\])")  # what may be the name of one
 _PORT = re.compile(r"[0-9]{1,5}[ \t\f]*+(?:,|\\\n|\Z)")  # after a host and a colon
 _BETWEEN = " \t\n\x0b\f\r"  # what may be around a comma
@@ -450,8 +452,13 @@ def _check_holds_no_secret(name: str, written: str, known: Collection[str]) -> N
 
     written: the lines, with JOINT between them. A host with a port is no secret.
     """
+    if not SECRET_SETTING.search(unescaped(written.replace(JOINT, ""))):
+        return
     for joined in _JOINED.finditer(written):
-        setting = _SETTING.match(joined[1].replace(JOINT, ""))
+        key = joined[1].replace(JOINT, "")
+        with suppress(ValueError):  # an escape that the limit of a key's length has cut
+            key = unescaped(key)
+        setting = _SETTING.match(key)
         if setting is None or not SECRET_SETTING.search(setting[0]):
             continue
         is_known = setting[0] in known or setting[0].startswith("listener.name.")

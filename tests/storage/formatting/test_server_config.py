@@ -78,6 +78,7 @@ def test_many_listeners() -> None:
 @pytest.mark.parametrize("line", [
     "ssl.key.password=s3cr3t,s3cr3t", "sasl.jaas.config = x password=s3cr3t;", "ssl.keystore.password\ts3cr3t",
     "listener.name.x.ssl.truststore.password:s3cr3t", "ssl.keystore.passw\\r ord s3cr3t",
+    "\x1b[31m\\\nssl.key.password s3cr3t", "\\u0073sl.key.p\\u0061ssword=s3cr3t",
 ])  # fmt: skip
 @pytest.mark.parametrize("name", ["node.id", "process.roles", "listeners", "controller.quorum.voters", "log.dirs"])
 def test_a_line_that_takes_in_the_next_one_does_not_show_its_secret(name: str, line: str) -> None:
