@@ -333,9 +333,10 @@ def test_offsets_come_back_as_they_were_written() -> None:
         ("dump", ""): LogOffset(3, "part.log", 9, 0, 0, 0, 2),
         ("u", "0"): LogOffset(5, log_start=5),
         ("v", "0"): LogOffset(7, 5, 100, 50, 4_000_000_000, 1, 0, 300),
+        ("w", "0"): LogOffset(7, 5, 100, 50, 4_000_000_000, 1, 0, 300, 5),
     })
     tree = json.loads(json.dumps(offsets.to_json()))
-    assert StreamOffsets.from_json(tree) == offsets
+    assert StreamOffsets.from_json(tree) == StreamOffsets.from_json({**tree, "v": 2}) == offsets
     assert tree["v"] == 3 and list(tree["topics"]["t"]) == ["9", "10"] and tree["topics"]["t"]["9"] == [5]
     with pytest.raises(kwire.KwireError, match="checkpoint has offsets of version 4, this version of kwire reads 3"):
         StreamOffsets.from_json({**tree, "v": 4})
@@ -585,4 +586,4 @@ def test_an_old_checkpoint_is_read(spark: SparkSession, tmp_path: Path) -> None:
     append(first, batch(3))
     segment(logs / "u-0", 8, batch(8))
     assert run(spark, logs, tmp_path, "out") == sorted([*range(6), *range(5, 11)])
-    assert json.loads(written.with_name("1").read_text().splitlines()[2])["v"] == 2
+    assert json.loads(written.with_name("1").read_text().splitlines()[2])["v"] == 3
