@@ -340,7 +340,7 @@ def test_offsets_come_back_as_they_were_written() -> None:
     assert tree["v"] == 3 and list(tree["topics"]["t"]) == ["9", "10"] and tree["topics"]["t"]["9"] == [5]
     with pytest.raises(kwire.KwireError, match="checkpoint has offsets of version 4, this version of kwire reads 3"):
         StreamOffsets.from_json({**tree, "v": 4})
-    for wrong in ({"v": 3}, {"v": 2, "topics": {"t": {"0": ["x"]}}}, {"v": 2, "topics": {"t": {"0": []}}},
+    for wrong in ({"v": 3}, {"v": 3, "topics": {"t": {"0": ["x"]}}}, {"v": 3, "topics": {"t": {"0": []}}},
                   {"/logs/t-0": 5}, {"/logs/t-0": {"segment": "0.log"}}):
         with pytest.raises(kwire.KwireError, match="checkpoint"):
             StreamOffsets.from_json(wrong)
@@ -465,8 +465,8 @@ def test_a_compressed_segment_is_read_once(tmp_path: Path) -> None:
 
 @pytest.mark.quick
 @pytest.mark.parametrize("tree", [
-    {"v": 3}, {"v": 2, "topics": {"a": {"0": []}}}, {"v": 2, "topics": {"a": {"0": [10**400]}}}, [1], 5, None, "v",
-    {"v": 3, "topics": {"a": {"0": [1, [2]]}}}, {"v": 2, "topics": {"a": {"0": [1, 0, -7]}}},
+    {"v": 3}, {"v": 3, "topics": {"a": {"0": []}}}, {"v": 3, "topics": {"a": {"0": [10**400]}}}, [1], 5, None, "v",
+    {"v": 3, "topics": {"a": {"0": [1, [2]]}}}, {"v": 3, "topics": {"a": {"0": [1, 0, -7]}}},
     {"v": 3, "topics": {"a": {"0": [1.5]}}}, {"f": {"segment": "0.log", "position": "x", "offset": 1}},
     {"f": {"segment": "0.log", "position": 1, "offset": float("inf")}}, {"f": 5}, {"\x1b[2J": 5},
 ])  # fmt: skip

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -455,10 +454,7 @@ def _check_holds_no_secret(name: str, written: str, known: Collection[str]) -> N
     if not SECRET_SETTING.search(unescaped(written.replace(JOINT, ""))):
         return
     for joined in _JOINED.finditer(written):
-        key = joined[1].replace(JOINT, "")
-        with suppress(ValueError):  # an escape that the limit of a key's length has cut
-            key = unescaped(key)
-        setting = _SETTING.match(key)
+        setting = _SETTING.match(unescaped(joined[1].replace(JOINT, "")))
         if setting is None or not SECRET_SETTING.search(setting[0]):
             continue
         is_known = setting[0] in known or setting[0].startswith("listener.name.")

@@ -12,7 +12,7 @@ from kwire.storage.places.discovery import SegmentFile
 from kwire.storage.places.filesystem import open_unnamed, shown
 from kwire.storage.reading.bounds import Bounds
 from kwire.storage.reading.segment import LogSegment
-from kwire_c.record_batch import LOG_OVERHEAD, MAGIC_OFFSET, RECORD_BATCH_OVERHEAD
+from kwire_c.record_batch import RECORD_BATCH_OVERHEAD
 
 _WORTH_SKIPPING = 1 << 20  # bytes; a smaller piece is read, and no index asked for
 
@@ -24,7 +24,7 @@ class LogOffset(NamedTuple):
     position: the byte after what was read last, a batch or a damaged region of `size` bytes. mark, head: CRC-32 of the
     first bytes of that batch, and of the segment. log_start: where the log began when it was read from its beginning.
     crossed: bytes from the place before this one to this one, if they are in several segments, else 0. epoch: the
-    leader epoch of that batch, and 1; 0: not known. With it a log that was truncated and written again shows (KIP-320).
+    leader epoch of that batch plus 1; 0: not known. With it a log that was truncated and written again shows (KIP-320).
     """
 
     offset: int
@@ -52,7 +52,7 @@ class OpenTransaction(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """How far a segment was read: position, size and first bytes of the last batch, the offset due after it.
+    """How far a segment was read: position, size, first bytes and leader epoch of the last batch, the offset due next.
 
     known: nothing damaged came after that offset. ended: nothing but a torn tail or zeros is left.
     """
@@ -63,6 +63,7 @@ class _Read(NamedTuple):
     due: int
     known: bool
     ended: bool
+    leader_epoch: int
 
 
 class LogFollower:
@@ -152,9 +153,8 @@ class LogFollower:
             read = self._read_on(number, position, due, left)
             if read.position > position:
                 head = reached.head if reached.segment == self._id(number) and reached.head else None
-                reached = self._place(number, read.position, read.size, read.first_bytes, read.due, begun, head)
-                if not read.known:  # a damaged header
-                    reached = reached._replace(epoch=0)
+                reached = self._place(
+                    number, read.position, read.size, read.first_bytes, read.leader_epoch, read.due, begun, head)
                 if crossed:
                     reached = reached._replace(crossed=crossed + read.position)
             if left is not None:
@@ -267,21 +267,22 @@ class LogFollower:
         return LogOffset(max(self._base(number), 0) if offset is None else offset, self._id(number))
 
     def _place(
-        self, number: int, position: int, size: int, first_bytes: bytes, offset: int, before: LogOffset,
-        head: int | None = None,
+        self, number: int, position: int, size: int, first_bytes: bytes, leader_epoch: int, offset: int,
+        before: LogOffset, head: int | None = None,
     ) -> LogOffset:
         """The place after `size` bytes that end at position and begin with first_bytes."""
         if head is None:
             head = crc32(self._segment(number).file.read(0, min(RECORD_BATCH_OVERHEAD, self._size(number))))
         return LogOffset(offset, self._id(number), position, size, crc32(first_bytes), head, before.log_start,
-                         epoch=_leader_epoch(first_bytes) + 1)
+                         epoch=max(leader_epoch, -1) + 1)
 
     def _after(self, number: int, header: BatchHeader, offset: int, before: LogOffset | None = None) -> LogOffset:
         """The place after a batch."""
         first_bytes = self._segment(number).file.read(
             header.position, header.position + min(header.size, RECORD_BATCH_OVERHEAD))
         before = before or LogOffset(offset)
-        return self._place(number, header.position + header.size, header.size, first_bytes, offset, before)
+        end, epoch = header.position + header.size, header.partition_leader_epoch
+        return self._place(number, end, header.size, first_bytes, epoch, offset, before)
 
     def _before(self, number: int, offset: int) -> LogOffset:
         """The place in a segment before the batch that holds an offset, or the next one: not exact."""
@@ -334,23 +335,23 @@ class LogFollower:
                 return following
             holder -= 1
         before, found = self._around(holder, due - 1)
+        newest = found if found is not None and found.base_offset < due else before
+        if newest is not None and 0 < at.epoch <= newest.partition_leader_epoch:  # the cleaner keeps epochs (KIP-320)
+            what = (f"the batch of offsets {newest.base_offset}..{newest.last_offset} is of leader epoch "
+                    f"{newest.partition_leader_epoch}, the records before offset {due} were of epoch {at.epoch - 1} "
+                    "when they were read")
+            return self._rewritten(holder, what, at)
         if found is not None and found.base_offset < due:  # the batch of the offset that was read last
             place = self._after(holder, found, due, at)
             if (place.size, place.mark) == (at.size, at.mark) or (not at.size and found.last_offset == due - 1):
                 return following or place  # the same bytes in another place: the cleaner removed others
-            if self._is_later(found, at):
-                return self._rewritten(holder, found, at)
             if found.last_offset == due - 1 and _is_cleaned(found):
                 self._compacted(holder)
                 return following or place
             batch = f"offset {due - 1} is in another batch (base offset {found.base_offset}, byte {found.position})"
             if number == holder and self._has_head(number, at):
-                self._lost(f"{self.name}: {self._path(holder)} was truncated and written again: {batch}; reading goes "
-                           f"on at offset {due}")
-                return self._before(holder, due)._replace(log_start=at.log_start)
+                return self._rewritten(holder, batch, at)
             return self._made_again(f"{batch}, and {_named(at.segment)} is another", due)
-        if before is not None and self._is_later(before, at):
-            return self._rewritten(holder, before, at)
         if found is not None or holder + 1 < len(self.files):
             self._compacted(holder)
             if following is not None:
@@ -366,17 +367,9 @@ class LogFollower:
             return place._replace(log_start=at.log_start)
         return self._made_again(f"the log ends at offset {end}", due)
 
-    @staticmethod
-    def _is_later(header: BatchHeader, at: LogOffset) -> bool:
-        """Is a batch before the offset due of a later leader epoch than what was read there? Cleaning keeps epochs."""
-        return 0 < at.epoch <= header.partition_leader_epoch
-
-    def _rewritten(self, number: int, header: BatchHeader, at: LogOffset) -> LogOffset:
-        """The place to go on at where a later leader has written other records than those that were read (KIP-320)."""
-        self._lost(f"{self.name}: {self._path(number)} was truncated and written again: the batch of offsets "
-                   f"{header.base_offset}..{header.last_offset} is of leader epoch {header.partition_leader_epoch}, "
-                   f"the records before offset {at.offset} were of epoch {at.epoch - 1} when they were read; reading "
-                   f"goes on at offset {at.offset}")
+    def _rewritten(self, number: int, what: str, at: LogOffset) -> LogOffset:
+        self._lost(f"{self.name}: {self._path(number)} was truncated and written again: {what}; reading goes on at "
+                   f"offset {at.offset}")
         return self._before(number, at.offset)._replace(log_start=at.log_start)
 
     def _renamed(self, number: int | None, at: LogOffset) -> LogOffset:
@@ -478,13 +471,13 @@ class LogFollower:
         """Read the headers of a segment from a byte on."""
         size, closed = self._size(number), number + 1 < len(self.files)
         stop = None if self._first_open is None else self._first_open(number)
-        end, last, expected = position, 0, due
+        end, last, expected, epoch = position, 0, due, -1
         known = self._base(number) >= 0 or position > 0
         data, at = memoryview(b""), 0  # of the last batch
 
         def read(ended: bool) -> _Read:
             first_bytes = bytes(data[at : at + min(last, RECORD_BATCH_OVERHEAD)])
-            return _Read(end, last, first_bytes, expected, known, ended)
+            return _Read(end, last, first_bytes, expected, known, ended, epoch)
 
         start = self._skipped_to(number, position, size if most is None else min(size, position + most))
         if start > position:
@@ -495,6 +488,7 @@ class LogFollower:
                 if window.end >= size and not closed and not self._strict:
                     return read(True)
                 data, at, end, last, known = window.data, 0, window.end, window.end - window.position, False
+                epoch = -1
                 continue
             for header in window_headers(window):
                 if header.position + header.size > size:
@@ -506,7 +500,7 @@ class LogFollower:
                     self._warn(f"{self.name}: offsets {expected}..{header.base_offset - 1} are not there, "
                                f"removed by compaction or damaged: {self._path(number)}, byte {header.position}")
                 data, at = window.data, header.position - window.position
-                end, last = header.position + header.size, header.size
+                end, last, epoch = header.position + header.size, header.size, header.partition_leader_epoch
                 expected, known = max(expected, header.last_offset + 1), True
                 if most is not None and end - position >= most:
                     return read(False)
@@ -516,13 +510,6 @@ class LogFollower:
 def _is_cleaned(header: BatchHeader) -> bool:
     """Has a batch fewer records than offsets, as only the cleaner leaves it?"""
     return header.magic == 2 and 0 <= header.count <= header.last_offset - header.base_offset
-
-
-def _leader_epoch(first_bytes: bytes) -> int:
-    """The leader epoch in the header of a batch, -1 if its format has none."""
-    if len(first_bytes) <= MAGIC_OFFSET or first_bytes[MAGIC_OFFSET] != 2:
-        return -1
-    return max(-1, int.from_bytes(first_bytes[LOG_OVERHEAD:MAGIC_OFFSET], signed=True))
 
 
 def _named(segment: int | str | None) -> str:
