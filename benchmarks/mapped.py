@@ -1,4 +1,4 @@
-"""Segments read by pread beside the same reader over a mapped file, in turns: python -m benchmarks.mapped [--rounds 15].
+"""Segments read by pread beside a mapped file, in turns: python -m benchmarks.mapped [--rounds 15].
 
 A mapped file that another process truncates ends the reader (SIGBUS), so kwire reads files by pread. This is what that
 costs: CPU time by pread as a multiple of the CPU time over a mapping that is made for each pass, as the median of the

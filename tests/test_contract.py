@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+
+from tools.places import ROOT
 
 pytestmark = [pytest.mark.quick, pytest.mark.checkout]
 
@@ -38,6 +42,23 @@ def imported() -> dict[str, set[str]]:
         for name, modules in found.items()
         if name != "__init__"
     }
+
+
+def test_no_module_imports_a_module_that_its_package_imports() -> None:
+    """Of two threads one has the lock of the package, the other that of the module, and each waits for the other.
+
+    (Python says "deadlock detected" in one of them. `from package import module` takes the package's lock first.)
+    """
+    text = "".join(path.read_text() for path in (ROOT / "kwire").rglob("*.py"))
+    found = re.findall(r"^ *(?:from|import) (\w+)((?:\.\w+)+)", text, re.MULTILINE)
+    inside = {package + rest for package, rest in found if package in sys.stdlib_module_names}
+    assert "importlib.util" in inside
+    code = ("import sys, importlib\nfor name in sys.argv[1:]:\n"
+            "    package, before = name.rpartition('.')[0], name in sys.modules\n    importlib.import_module(package)\n"
+            "    if name in sys.modules and not before:\n        print(name)\n")
+    ran = subprocess.run([sys.executable, "-I", "-S", "-c", code, *sorted(inside - {"collections.abc"})],
+                         capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == []
 
 
 def test_kwire_c_imports_only_what_stands_below() -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import gzip
 import random
 import struct
+import tracemalloc
 from pathlib import Path
 
 import dpkt
 import pytest
 
 import kwire
-from kwire.capture import framing, tcp_reassembly
+from kwire.capture import Connection, framing, tcp_reassembly
+from kwire.capture.framing import Conversation
 from tests.capture.making import (
     ACK,
     LINKS,
@@ -277,6 +279,25 @@ def test_late_segments_are_waited_for_within_bounds(tmp_path: Path, monkeypatch:
     exchanges, lost = read(write_pcap(tmp_path / "a.pcap", talk.bytes()))
     assert outcomes_of(exchanges)[1:] == [("Metadata", 9, 2, "answered"), ("Produce", 7, 1, "lost")]
     assert [one.bytes for one in lost] == [1000]
+
+
+@pytest.mark.quick
+def test_the_name_of_a_clients_software_is_kept_short() -> None:
+    """A connection keeps it as long as it is open, and 50,000 may be."""
+    name = "\U0001f600" + "x" * 32_000  # four bytes a character
+    data, kept = kwire.pack_frame(hello(software=name)), []
+    tracemalloc.start()
+    try:
+        for number in range(100):
+            conversation = Conversation(Connection("t", number))
+            conversation.feed("request", data, 0)
+            conversation.feed("response", kwire.pack_frame(welcome()), 0)
+            conversation.take_events()
+            kept.append(conversation)
+        assert tracemalloc.get_traced_memory()[0] < 2 << 20
+    finally:
+        tracemalloc.stop()
+    assert kept[0].connection.software == (name[:499] + "…")
 
 
 def test_many_connections_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from kwire.capture.exchange import Frame
 from kwire.pages.audit import audit_page
 from tests.capture.making import ACK, PUSH, Talk, hello, metadata, outcomes_of, produce, read, welcome, write_pcap
 from tests.capture.test_framing import blocks, long_talk
+from tests.limits import processor_time
 from tools.places import ROOT
 
 EDGES = (0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
@@ -299,6 +300,60 @@ def test_a_loss_is_one_printable_line(tmp_path: Path, name: str) -> None:
     assert any("does not have the frame" in reason for reason in reasons)
     for reason in reasons:
         assert reason.isprintable() and len(reason) < 1200, reason
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("address", [("10.0.0.7", 9092), ("2001:db8::7", 9092)])
+def test_packets_that_an_address_sends_to_itself_are_lost_and_counted(tmp_path: Path, address: tuple[str, int]) -> None:
+    """A connection of Linux to its own port, or a forged packet: its two sides have one name."""
+    own = Talk(client=address, server=address).open().exchange(hello(), welcome()).close()
+    other = Talk().open().exchange(hello(), welcome()).close()
+    exchanges, lost = read(write_pcap(tmp_path / "a.pcap", [*own.bytes(), *other.bytes()]))
+    assert [one.outcome for one in exchanges] == ["answered"]
+    assert [(one.reason, one.count) for one in lost] == [
+        ("packets from an address and port to itself: neither side is the client", len(own.packets))]
+
+
+def test_empty_frames_of_one_packet_are_a_few_losses_and_are_not_decoded(tmp_path: Path) -> None:
+    talk = Talk().open().exchange(hello(), welcome())
+    link, seq = talk.bytes(), talk.seq[True]
+    start = bytearray(talk.packet((True, seq, talk.seq[False], 24, b"")))
+    start[16:18] = bytes(2)  # IP length 0, as captures of large segments have it
+    path = write_pcap(tmp_path / "x.pcap", [*link, bytes(start) + bytes(1 << 19)])
+    with processor_time(5):
+        exchanges, lost = read(path)
+    assert len(exchanges) == 1 and len(lost) <= 10
+    assert sum(one.count for one in lost if "an empty request" in one.reason) == 1 << 17
+
+
+def test_a_large_segment_comes_in_pieces_that_join(tmp_path: Path) -> None:
+    """Its bytes, sequence numbers and flags are those of the whole."""
+    from kwire.capture.pcap import TcpSegment, _pieces
+
+    data = bytes(range(256)) * 4000
+    for syn in (False, True):
+        whole = TcpSegment(1, "a:1", "b:2", (1 << 32) - 5, 7, syn, True, False, data, len(data) + 9)
+        pieces = list(_pieces(whole))
+        assert b"".join(piece.data for piece in pieces) == data and len(pieces) == 4
+        assert sum(piece.size for piece in pieces) == whole.size
+        assert [piece.syn for piece in pieces] == [syn, False, False, False]
+        assert [piece.fin for piece in pieces] == [False, False, False, True]
+        at = whole.seq + syn
+        for piece in pieces:
+            assert (piece.seq + piece.syn) % (1 << 32) == at % (1 << 32)
+            at += len(piece.data)
+    request, response = metadata(1, 20_000)
+    talk = Talk().open().exchange(hello(), welcome())
+    packets, start = talk.bytes(), bytearray(talk.packet((True, talk.seq[True], talk.seq[False], 24, b"")))
+    start[16:18] = bytes(2)
+    packets.append(bytes(start) + kwire.pack_frame(request))
+    talk.seq[True] += len(request) + 4
+    count = len(talk.packets)
+    talk.say(False, kwire.pack_frame(response)).close()
+    packets += [talk.packet(one) for one in talk.packets[count:]]
+    exchanges, lost = read(write_pcap(tmp_path / "x.pcap", packets))
+    assert not lost and exchanges[1].request.data == request
+    assert outcomes_of(exchanges)[1] == ("Metadata", 9, 1, "answered")
 
 
 def test_no_secret_is_in_a_repr() -> None:

@@ -144,6 +144,36 @@ def test_another_protocol_is_reported_once(tmp_path: Path, said: bytes, answer: 
     assert lost.connection is not None and lost.connection.client == "10.0.0.7:51234"
 
 
+def test_losses_of_many_kinds_are_bounded() -> None:
+    pairing = Pairing(Connection("x", 0))
+    for number in range(50_000):
+        pairing.lose(f"loss {number}", "request", 4)
+    events = pairing.take_events()
+    assert len(events) == 1001 and isinstance(events[-1], Lost) and events[-1].count == 49_000
+    pairing.lose("loss 1", "request", 4)
+    assert len(pairing.take_events()) == 1
+
+
+@pytest.mark.parametrize("version", [0, 2, 3, 7, 8, 9, 11])
+@pytest.mark.parametrize("acks", [0, 1, -1])
+@pytest.mark.parametrize("name", [None, "", "x" * 200])
+def test_a_large_produce_is_one_way_by_its_acks(version: int, acks: int, name: str | None) -> None:
+    request = messages.ProduceRequest(acks=acks, timeout_ms=0, topic_data=[])
+    if version >= 3:
+        request.transactional_id = name
+    data = kwire.encode_request(request, version, correlation_id=1, client_id="me")
+    pairing = Pairing(Connection("x", 0), readable=True, most_decoded=10)
+    exchange = pairing.request(Frame("request", data))
+    assert exchange is not None and (exchange.outcome == "one-way") == (acks == 0)
+
+
+def test_one_way_requests_of_one_block_are_events(tmp_path: Path) -> None:
+    pairing = Pairing(Connection("x", 0), readable=True)
+    for number in range(3):
+        pairing.request(Frame("request", produce(number, 0)))
+    assert [type(one) for one in pairing.take_events()] == [Exchange] * 3
+
+
 def test_a_stream_that_goes_wrong_keeps_what_was_whole(tmp_path: Path) -> None:
     talk = Talk().open().exchange(hello(), welcome()).say(True, b"\x7f\xff\xff\xff" + bytes(100)).exchange(*metadata(1))
     exchanges, (lost,) = read(write_pcap(tmp_path / "a.pcap", talk.bytes()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import gzip
 import json
 import os
@@ -480,6 +481,51 @@ def test_unfinished_frames_of_many_connections_are_bounded(
     asyncio.run(run())
     _, lost = read(tmp_path / "t.jsonl.gz")
     assert sum("not recorded" in one.reason for one in lost) == 3
+
+
+@pytest.mark.quick
+def test_a_tap_that_is_cancelled_at_any_turn_leaves_nothing(tmp_path: Path) -> None:
+    """Also again while it ends: no task and no listener, and the files are complete."""
+    async def broker(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.transport.abort()
+
+    async def use(name: Path, target: tuple[str, int]) -> None:
+        async with Tap(("127.0.0.1", 0), target, str(name)) as tap:
+            writers = [(await asyncio.open_connection(*tap.address))[1] for _ in range(3)]
+            try:
+                await asyncio.sleep(60)
+            finally:
+                for writer in writers:
+                    writer.transport.abort()
+
+    async def work() -> None:
+        server = await asyncio.start_server(broker, "127.0.0.1", 0)
+        before, open_before = asyncio.all_tasks(), len(os.listdir("/proc/self/fd"))
+        for turn in range(30):
+            for again in (0, 1, 2):
+                name = tmp_path / f"{turn}-{again}"
+                task = asyncio.create_task(use(name, server.sockets[0].getsockname()[:2]))
+                for _ in range(turn):
+                    await asyncio.sleep(0)
+                for _ in range(1 + again):
+                    task.cancel()
+                    await asyncio.sleep(0)
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+                if Path(f"{name}.jsonl.gz").exists():
+                    lost = [one for one in read_capture(f"{name}.jsonl.gz") if isinstance(one, Lost)]
+                    assert not [one for one in lost if "truncated" in one.reason]
+        server.close()
+        for _ in range(100):
+            left = {task for task in asyncio.all_tasks() - before if "broker" not in repr(task)}
+            if not left and len(os.listdir("/proc/self/fd")) <= open_before:
+                return
+            await asyncio.sleep(0.05)
+            gc.collect()
+        assert not left and len(os.listdir("/proc/self/fd")) <= open_before
+
+    asyncio.run(work())
 
 
 def test_one_way_requests_and_pipelines(tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import io
 import json
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -17,8 +19,9 @@ import click
 import pytest
 
 import kwire
-from kwire.cli import main
+from kwire.cli import input_file, main
 from kwire.cli import messages as cli_messages
+from kwire.errors import LimitError, WrongFileError
 from tests.capture.making import Talk, hello, welcome, write_pcap
 from tests.cli.test_log import ROOT, run
 from tests.storage.making import batch, producer_snapshot, write_segment
@@ -275,6 +278,19 @@ def test_an_input_that_never_ends(
     code, out, err = run(capsys, *arguments.split(), "/dev/zero")
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert reason in err
+
+
+@pytest.mark.parametrize("reader", [input_file.whole, lambda file: list(input_file.lines(file))])
+def test_input_without_an_end(monkeypatch: pytest.MonkeyPatch, reader: Any) -> None:
+    monkeypatch.setattr(input_file, "MOST_HELD", 3 << 20)
+    with open("/dev/zero", "rb") as endless, pytest.raises(LimitError, match="limit 3145728"):
+        reader(endless)
+
+
+def test_a_wrong_file_can_be_pickled() -> None:
+    error = WrongFileError("an index")
+    for other in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+        assert (type(other), str(other)) == (WrongFileError, "an index")
 
 
 @pytest.mark.parametrize("arguments", [("decode", "FindCoordinatorRequest", "3"), ("frame",)], ids=" ".join)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import signal
@@ -20,8 +21,9 @@ from typing import Any
 
 import pytest
 
+from kwire import output
 from kwire.cli import main
-from kwire.output import new_file, new_folder
+from kwire.output import new_file, new_folder, scratch_folder
 from kwire.pages import site
 from tests.capture.making import Talk, hello, welcome, write_pcap
 from tests.capture.test_hostile import frame_files
@@ -578,6 +580,39 @@ def test_output_that_does_not_wait_is_not_lost_without_a_word(unbuffered: str, i
         assert len(output.read().splitlines()) < 200
     assert process.returncode == 1
     assert error == "kwire: standard output: write could not complete without blocking\n"
+
+
+@pytest.mark.quick
+def test_ctrl_c_while_a_partial_folder_is_removed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    whole, calls = shutil.rmtree, []
+
+    def rmtree(path: str, **keywords: Any) -> None:
+        calls.append(path)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        whole(path, **keywords)
+
+    monkeypatch.setattr(shutil, "rmtree", rmtree)
+    with pytest.raises(KeyboardInterrupt), scratch_folder(tmp_path / "x"):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.quick
+def test_a_file_that_has_its_name_is_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def unlink(path: str) -> None:
+        raise OSError(5, "Input/output error", path)
+
+    monkeypatch.setattr(output.os, "unlink", unlink)
+    with new_file(tmp_path / "x") as file:
+        file.write(b"whole")
+    assert (tmp_path / "x").read_bytes() == b"whole"
+
+
+@pytest.mark.quick
+def test_an_error_without_a_number_stays_as_it_is(tmp_path: Path) -> None:
+    with pytest.raises(io.UnsupportedOperation, match=r"^seek$"), new_file(tmp_path / "x"):
+        raise io.UnsupportedOperation("seek")
 
 
 @pytest.mark.quick

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from kwire.cli import main
+from kwire.cli import main, salvage
 from kwire.storage import LogDirectory, SegmentWriter
 from tests.cli.test_log import ROOT
-from tests.storage.making import batch, in_transaction, marker
+from tests.storage.making import batch, in_transaction, marker, write_segment
 
 pytestmark = pytest.mark.quick
 
@@ -221,6 +221,13 @@ def test_ctrl_c_again_and_again_leaves_no_temporary_folder(tmp_path: Path, monke
     monkeypatch.setattr(shutil, "rmtree", interrupted)
     assert main(["log", "salvage", str(path), "-"]) == 130
     assert left[0] < 0 and not list((tmp_path / "tmp").iterdir())
+
+
+def test_the_bar_of_salvage_looks_at_partitions_only(tmp_path: Path) -> None:
+    size = write_segment(tmp_path / "t-0", 0, [batch(0)]).stat().st_size
+    write_segment(tmp_path / "t-0" / "a" / "b", 0, [batch(0)])
+    (tmp_path / "t-0" / "x.log").symlink_to("nowhere")
+    assert salvage._size(str(tmp_path)) <= size
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/stdin"])

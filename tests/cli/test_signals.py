@@ -6,9 +6,11 @@ import asyncio
 import os
 import signal
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+import kwire.cli
 from kwire.cli.signals import stopped
 
 pytestmark = pytest.mark.quick
@@ -33,6 +35,16 @@ async def _is_stopped(number: int) -> bool:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_each_of_them(number: int) -> None:
     assert asyncio.run(_is_stopped(number))
+
+
+def test_ctrl_c_before_the_command_begins(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(_: Any) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(kwire.cli, "_main", interrupted)
+    assert kwire.cli.main(["log", "ls"]) == 130 and capsys.readouterr().err == "kwire: interrupted\n"
 
 
 def test_nohup() -> None:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import kwire
-from kwire import messages
+from kwire import LimitError, messages
+from kwire.codec.frames import FrameReader, pack_frame
 from tests.codec import vectors, wire
 
 pytestmark = pytest.mark.quick
@@ -167,6 +168,24 @@ def test_what_is_no_buffer_is_a_type_error(wrong: Any) -> None:
     if not isinstance(wrong, int | str):
         with pytest.raises(TypeError):
             kwire.decode_response(b"\0" * 10, api=wrong, version=0)
+
+
+def test_a_frame_reader_gives_whole_frames_first_and_keeps_nothing_after_an_error() -> None:
+    import copy
+
+    stream = pack_frame(b"one") + pack_frame(b"two") + b"\x7f\xff\xff\xff"
+    for size in (1, 3, 7, 100):
+        reader, frames = FrameReader(10), []
+        with pytest.raises(LimitError):
+            for at in range(0, 200, size):
+                frames += reader.feed(stream[at : at + size])
+        assert frames == [b"one", b"two"], size
+        for _ in range(3):
+            with pytest.raises(LimitError):
+                reader.feed(bytes(1 << 20))
+        assert reader.pending == 4
+    with pytest.raises(TypeError, match="cannot be copied"):
+        copy.copy(FrameReader())
 
 
 def test_near_names_of_what_is_not_known() -> None:

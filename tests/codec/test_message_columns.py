@@ -205,6 +205,13 @@ def test_a_full_column_begins_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
             assert [(bad.number, type(bad.error)) for bad in kept.bad] == [(1, kwire.LimitError)]
 
 
+def test_a_path_that_no_message_has_is_escaped_and_cut() -> None:
+    for path in ("x" * 20_000, "topics.\x1b[31m" * 1000, "\x1b]0;x\x07"):
+        with pytest.raises(ValueError, match="FetchRequest v12 has no field") as raised:
+            kwire.columns_of("FetchRequest", 12, [], [path])
+        assert str(raised.value).isprintable() and len(str(raised.value)) < 200
+
+
 def test_wrong_arguments() -> None:
     data = metadata(1, 1)
     for wrong in ("topics", [None], [5], 5):

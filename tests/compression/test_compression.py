@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import array
 import gzip
+import random
 import threading
 import zlib
 from typing import Any
 
 import cramjam
 import lz4.frame
+import numpy as np
 import pytest
 import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from isal import isal_zlib
 
-from kwire import CorruptBatchError, EncodeError, KwireError, LimitError
+from kwire import CorruptBatchError, EncodeError, KwireError, LimitError, compression
 from kwire.compression import compress, decompress, libraries
 from kwire_c.codecs import CODECS as NAMES
 from kwire_c.containers import Room, xxh32
@@ -331,6 +334,45 @@ def test_large_gzip_goes_in_by_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kwire.compression.gzip._inflater", Traced)
     assert decompress("gzip", data, limit=64 << 20) == content
     assert max(given) <= 64 << 10
+
+
+def views(content: bytes) -> list[Any]:
+    """Buffers of these bytes, whose length is a multiple of 16, with other items than bytes."""
+    plain = np.frombuffer(content, "u1")
+    return [
+        memoryview(content).cast("b"), memoryview(content).cast("c"), memoryview(content).cast("i"), bytearray(content),
+        array.array("q", content), plain.view("i8"), plain.view("M8[s]"), plain.reshape(2, -1),
+        plain.view("i4").reshape(4, -1),
+    ]
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+@pytest.mark.parametrize("content", [random.Random(7).randbytes(160_000), bytes(160_000)], ids=["odd", "even"])
+def test_the_bytes_of_an_array_are_compressed(codec: str, content: bytes) -> None:
+    packed = compression.compress(codec, content)
+    for view in views(content):
+        assert compression.compress(codec, view) == packed
+    assert compression.decompress(codec, packed, limit=len(content)) == content
+    for ending in range(16):  # of what is written, some is a multiple of 16 too
+        packed = compression.compress(codec, content + bytes(ending))
+        if len(packed) % 16 == 0:
+            break
+    else:
+        return
+    for view in views(packed):
+        if codec != "none":
+            assert compression.decompress(codec, view, limit=1 << 20) == content + bytes(ending)
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_what_is_no_buffer_is_not_compressed(codec: str) -> None:
+    for value in (5, [1, 2], "abc", None, np.array([b"x"], dtype=object)):
+        for call in (lambda value=value: compression.compress(codec, value),
+                     lambda value=value: compression.decompress(codec, value, limit=10)):
+            with pytest.raises(TypeError, match="data must be bytes or another buffer"):
+                call()
+    with pytest.raises(BufferError, match="data must be a contiguous buffer"):
+        compression.compress(codec, memoryview(b"abcd")[::2])
 
 
 def test_a_long_name_in_a_gzip_header() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from typing import Any
 
 import pytest
 import zstandard
 
-from kwire.compression import zstd
+from kwire.compression import compress, zstd
 
 pytestmark = pytest.mark.quick
 EMPTY = zstandard.ZstdCompressor().compress(b"")
@@ -24,6 +26,44 @@ def test_empty_frames_beside_others(empty: bytes) -> None:
         (FULL + empty, b"content"),
     ):  # fmt: skip
         assert bytes(zstd.decompress(frames, 1000, 2)) == wanted
+
+
+def test_no_large_zstd_context_is_kept() -> None:
+    """One of level 22 kept 700 MiB, for each thread and level."""
+    for level in (3, 19):
+        compress("zstd", b"abc" * 3_000_000, level=level)
+        kept = zstd._local.compressor[1]
+        assert kept is None or kept.memory_size() <= zstd._MAX_KEPT
+
+
+_SHORT_OF_MEMORY = """
+import os, resource
+from kwire.compression import compress, decompress
+compress("zstd", b"a"), decompress("zstd", compress("zstd", b"a"), limit=10)
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+content = os.urandom(8 << 20)
+resource.setrlimit(resource.RLIMIT_AS, (used + (24 << 20), resource.RLIM_INFINITY))
+try:
+    compress("zstd", content, level=22)
+except MemoryError:
+    print("MemoryError")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_AS and /proc are Linux's")
+def test_zstd_without_memory_raises_memory_error() -> None:
+    """It raised ZstdError; in a decoder that was a corrupt batch."""
+    done = subprocess.run([sys.executable, "-c", _SHORT_OF_MEMORY], capture_output=True, text=True, check=True)
+    assert done.stdout == "MemoryError\n"
+
+
+def test_a_decoder_without_memory_raises_memory_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(frame: bytes, room: int) -> bytes:
+        raise zstd._Error("decompression error: Allocation error : not enough memory")
+
+    monkeypatch.setattr(zstd._local, "decompress", failing)
+    with pytest.raises(MemoryError):
+        zstd.decompress(compress("zstd", b"abc" * 100), 1000, 2)
 
 
 def test_a_context_serves_all_frames_of_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:

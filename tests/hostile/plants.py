@@ -199,12 +199,12 @@ PLANTS = (
     Plant(
         "a folder is visited by each of its names", "kwire/storage/places/discovery.py",
         "found.setdefault(_identity(folder), folder)", "found.setdefault(folder, folder)", (),
-        "hostile/test_fifth_attack.py", ("-k", "glob", "--timeout", "20"),
+        "hostile/test_folders.py", ("-k", "glob", "--timeout", "20"),
     ),
     Plant(
         "a close that is cancelled leaves connections open", "kwire/net/connection.py",
         "        for connection in connections:\n            connection.abort()\n", "", (),
-        "hostile/test_sixth_attack.py", ("-k", "cancelled"), "cancelled after",
+        "net/test_cancelled.py", ("-k", "cancelled_close"), "cancelled after",
     ),
     Plant(
         "a proxy that is cancelled leaves its tasks", "kwire/fleet/proxy.py",

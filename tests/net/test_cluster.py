@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import doctest
 import socket
+import ssl
 from typing import Any
 
 import pytest
 
-from kwire import UnsupportedVersionError, messages, schema
+from kwire import LimitError, UnsupportedVersionError, messages, schema
 from kwire.net import FEATURES, BrokerConnectionError, Cluster, Feature, features
 from kwire.net.api_versions import release_table
-from tests.net.fake import HOST, Server, cluster, cluster_answer, of_release, run
+from tests.net.fake import HOST, Broker, Server, cluster, cluster_answer, of_release, run
 
 pytestmark = pytest.mark.quick
 
@@ -201,6 +202,76 @@ def test_a_broker_that_cannot_be_reached() -> None:
                 assert list(cluster.unreachable) == [2] and list(cluster.api_versions) == [1]
                 await cluster.send(METADATA)
                 await cluster.send(METADATA)
+
+    run(work())
+
+
+ROW = messages.MetadataResponse.MetadataResponseBroker
+
+
+def naming(broker: Broker, *rows: Any) -> Any:
+    """Metadata that names the broker and these."""
+    return lambda _: messages.MetadataResponse(brokers=[ROW(node_id=0, host=HOST, port=broker.port), *rows])
+
+
+def test_a_cluster_makes_one_tls_context(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    create = ssl.create_default_context
+    monkeypatch.setattr("ssl.create_default_context", lambda: made.append(1) or create())
+    cluster = Cluster("a:1", tls=True)
+    other = cluster._keywords["tls"]
+    assert len(made) == 1 and isinstance(other, ssl.SSLContext)
+
+
+def test_a_cluster_refuses_metadata_of_too_many_brokers() -> None:
+    async def work() -> None:
+        async with Broker(of_release("4.4")) as broker:
+            broker.answer = naming(broker, *(ROW(node_id=n, host=HOST, port=1) for n in range(1, 10_001)))
+            with pytest.raises(LimitError, match="too many brokers"):
+                async with Cluster(broker.address, partial=True):
+                    pass
+
+    run(work())
+
+
+def test_a_cluster_opens_a_few_brokers_at_a_time() -> None:
+    async def work() -> None:
+        async with Broker(of_release("4.4")) as broker:
+            broker.answer = naming(broker, *(ROW(node_id=n, host=HOST, port=1) for n in range(1, 300)))
+            most = 0
+            cluster = Cluster(broker.address, partial=True)
+            opening = asyncio.create_task(cluster.open())
+            while not opening.done():
+                most = max(most, len(asyncio.all_tasks()))
+                await asyncio.sleep(0)
+            await opening
+            assert most < 100 and len(cluster.unreachable) == 299
+            await cluster.close()
+
+    run(work())
+
+
+def test_a_cluster_sorts_brokers_of_one_id_with_and_without_a_rack() -> None:
+    async def work() -> None:
+        async with Broker(of_release("4.4")) as broker:
+            more = [ROW(node_id=0, host=HOST, port=broker.port, rack=rack) for rack in ("a", None)]
+            broker.answer = naming(broker, *more)
+            async with Cluster(broker.address) as cluster:
+                assert [one.rack for one in cluster.brokers] == [None, None, "a"]
+
+    run(work())
+
+
+def test_a_refresh_closes_the_connection_to_a_broker_that_names_only_others() -> None:
+    async def work() -> None:
+        async with Broker(of_release("4.4")) as first, Broker(of_release("4.4")) as second:
+            first.answer = cluster_answer(first)
+            second.answer = cluster_answer(second)
+            async with Cluster(first.address) as cluster:
+                old = cluster.connection(cluster.brokers[0].id)
+                first.answer = cluster_answer(second)
+                await cluster.refresh()
+                assert not old.is_open
 
     run(work())
 

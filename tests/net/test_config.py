@@ -17,7 +17,9 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key as
 from kwire import LimitError, messages
 from kwire.cli import main
 from kwire.net import AuthenticationError, BrokerConnectionError, connect, keywords_of, read_config
+from kwire.net.address import address
 from kwire.net.config import jaas_options
+from tests.limits import processor_time
 from tests.net.fake import HOST, Broker, cluster_answer, of_release, run, serving
 from tests.net.test_sasl import PASSWORD, USER, Guarded
 
@@ -171,6 +173,38 @@ def test_files_that_never_end(tmp_path: Path) -> None:
     for work in (lambda: read_config("/dev/zero"), lambda: keywords_of(properties)):
         with pytest.raises(LimitError, match="/dev/zero: too large"):
             work()
+
+
+def test_a_truststore_may_have_comments_in_any_language(tmp_path: Path) -> None:
+    import trustme
+
+    pem = trustme.CA().cert_pem.bytes()
+    file = tmp_path / "ca.pem"
+    file.write_bytes("# Müller\n".encode() + pem)
+    tls = keywords_of({"security.protocol": "SSL", "ssl.truststore.location": str(file)})["tls"]
+    assert isinstance(tls, ssl.SSLContext) and len(tls.get_ca_certs()) == 1
+
+
+@pytest.mark.parametrize("more", [
+    {"ssl.truststore.certificates": ""}, {"ssl.truststore.location": "a\0b"}, {"request.timeout.ms": "9" * 5000},
+    {"request.timeout.ms": "9" * 400}, {"ssl.keystore.key": "key\ud800", "ssl.keystore.certificate.chain": "c"},
+])  # fmt: skip
+def test_properties_that_cannot_be_used_are_errors_of_the_family(more: dict[str, str]) -> None:
+    with pytest.raises(BrokerConnectionError) as caught:
+        keywords_of({"security.protocol": "SSL", **more})
+    assert not isinstance(caught.value.__context__, UnicodeError)
+
+
+def test_a_port_of_many_digits_is_no_address() -> None:
+    with pytest.raises(BrokerConnectionError):
+        address("h:" + "9" * 5000)
+
+
+@pytest.mark.parametrize("text", ["a.B required " + "a" * 200_000, " " * 200_000 + "x", "a.B required " + "a " * 99_999,
+                                  "a.B" + " " * 200_000, 'a.B required a="' + "\\" * 200_001])
+def test_jaas_takes_linear_time(text: str) -> None:
+    with processor_time(10), pytest.raises(AuthenticationError):
+        jaas_options(text)
 
 
 def test_properties_that_are_no_mapping() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import math
 import socket
 import ssl
 from concurrent.futures import ThreadPoolExecutor
@@ -13,11 +14,11 @@ import pytest
 import trustme
 
 import kwire
-from kwire import messages, schema
+from kwire import messages, net, schema
 from kwire.net import BrokerConnectionError, BrokerTimeoutError, Cluster, FrameSizeError, connect, connect_sync
 from kwire.net.address import address
 from kwire.net.channel import Tolerated
-from tests.net.fake import HOST, Broker, Server, cluster, in_a_child, of_release, run, serving
+from tests.net.fake import HOST, Broker, Server, cluster, cluster_answer, in_a_child, of_release, run, serving
 
 pytestmark = pytest.mark.quick
 
@@ -517,6 +518,52 @@ def test_a_child_process_opens_its_own() -> None:
                 assert await asyncio.to_thread(in_a_child, child) == b"2"
                 assert int((await connection.send(METADATA)).cluster_id) == 3 + number
             assert broker.connections == 4
+
+    run(work())
+
+
+@pytest.mark.parametrize("name", ["timeout", "probe_timeout"])
+def test_seconds_of_any_size(name: str) -> None:
+    keywords: Any = {name: 10**400}
+    assert getattr(net.connect("h:1", **keywords), name) == math.inf
+    keywords = {name: math.nan}
+    with pytest.raises(ValueError, match=f"{name} must be a number of seconds, not nan"):
+        net.connect("h:1", **keywords)
+    with pytest.raises(ValueError, match=name):
+        net.Cluster("h:1", **keywords)
+
+
+def test_a_request_waits_for_ever_so_long() -> None:
+    async def work() -> None:
+        request = messages.MetadataRequest()
+        async with (
+            Broker(of_release("4.4"), lambda _: messages.MetadataResponse(cluster_id="c")) as broker,
+            net.connect(broker.address, timeout=10**400) as connection,
+        ):
+            assert (await connection.send(request, timeout=10**400)).cluster_id == "c"
+            with pytest.raises(ValueError, match="timeout must be"):
+                await connection.send(request, timeout=math.nan)
+
+    run(work())
+
+
+def test_memory_that_falls_short_comes_through_to_who_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    def short(*_: Any, **__: Any) -> Any:
+        raise MemoryError
+
+    async def work() -> None:
+        async with Broker(of_release("4.4")) as broker:
+            broker.answer = cluster_answer(broker)
+            async with connect(broker.address, timeout=2) as connection:
+                with monkeypatch.context() as patch:
+                    patch.setattr("kwire.net.channel.decode_response", short)
+                    with pytest.raises(MemoryError):
+                        await connection.send(METADATA)
+                assert connection._channel is not None
+                connection._channel._frames.feed = short  # type: ignore[method-assign]
+                with pytest.raises(MemoryError):
+                    await connection.send(METADATA)
+                assert not connection.is_open
 
     run(work())
 

@@ -21,6 +21,7 @@ import kwire
 from kwire import messages
 from kwire.codec.frames import FrameReader
 from kwire.net import AuthenticationError, BrokerConnectionError, Cluster, connect, sasl
+from tests.limits import processor_time
 from tests.net.fake import Broker, cluster_answer, of_release, run
 
 pytestmark = pytest.mark.quick
@@ -336,6 +337,63 @@ def test_a_broker_that_hangs_up_or_is_silent_while_authenticating() -> None:
             broker.answer = lambda _: broker.drop()
             with pytest.raises(AuthenticationError, match="closed the connection: wrong credentials"):
                 async with connect(broker.address, sasl=("PLAIN", USER, PASSWORD), timeout=5):
+                    pass
+
+    run(work())
+
+
+@pytest.mark.parametrize("words", ["&#" + "9" * 5000 + ";", "h u n t e r", "+" * 32_000])
+def test_any_words_of_a_broker_are_an_authentication_error(words: str) -> None:
+    async def work() -> None:
+        async with Guarded("4.4", "PLAIN", echo=lambda _: words) as broker:
+            with pytest.raises(AuthenticationError, match=r"_AUTHENTICATION_FAILED: .the broker's error text is not"):
+                async with connect(broker.address, sasl=("PLAIN", USER, "hunter"), timeout=2):
+                    pass
+
+    run(work())
+
+
+def test_a_long_refusal_of_a_token_takes_no_time() -> None:
+    async def work() -> None:
+        async with Guarded("4.4", "OAUTHBEARER", echo=lambda _: "{" + "+" * (1 << 20)) as broker:
+            with processor_time(10), pytest.raises(AuthenticationError):
+                async with connect(broker.address, sasl=lambda: "".join(f"{n:04x}" for n in range(250)), timeout=5):
+                    pass
+
+    run(work())
+
+
+def test_a_broker_cannot_have_a_client_authenticate_all_the_time() -> None:
+    async def work() -> None:
+        async with Guarded("4.4", "PLAIN", lifetime=1) as broker:
+            async with connect(broker.address, sasl=("PLAIN", USER, PASSWORD)):
+                await asyncio.sleep(0.3)
+            assert broker.logins <= 3
+
+    run(work())
+
+
+def test_what_utf_8_cannot_carry_is_refused_without_the_secret() -> None:
+    with pytest.raises(AuthenticationError) as caught:
+        connect("b:1", sasl=("PLAIN", USER, "hunter\ud800"))
+    assert caught.value.__context__ is None and "hunter" not in str(caught.value)
+
+    async def work() -> None:
+        async with Guarded("4.4", "OAUTHBEARER") as broker:
+            with pytest.raises(AuthenticationError, match="invalid SASL extensions") as caught:
+                async with connect(broker.address, sasl=lambda: ("good.one.", {"a": "hunter\ud800"})):
+                    pass
+            assert not any(isinstance(one, UnicodeError) for one in (caught.value, caught.value.__context__))
+
+    run(work())
+
+
+@pytest.mark.parametrize("token", [("tok", None), 5, (b"tok", {}), ("tok", {1: "a"}), ("tok", 5), None])
+def test_a_callback_that_returns_no_token_is_an_authentication_error(token: Any) -> None:
+    async def work() -> None:
+        async with Guarded("4.4", "OAUTHBEARER") as broker:
+            with pytest.raises(AuthenticationError, match="callback"):
+                async with connect(broker.address, sasl=lambda: token):
                     pass
 
     run(work())

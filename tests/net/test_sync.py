@@ -15,7 +15,8 @@ import pytest
 from kwire import messages
 from kwire.net import BrokerConnectionError, connect_sync
 from kwire.net.sync import SyncConnection
-from tests.net.fake import Broker, in_a_child, of_release, serving
+from tests.net.fake import Broker, cluster_answer, in_a_child, of_release, serving
+from tests.net.test_sasl import Guarded
 
 METADATA = messages.MetadataRequest(topics=[])
 THREADS = 8
@@ -148,6 +149,56 @@ def test_a_child_opens_its_own(broker: Broker) -> None:
             assert in_a_child(child) == b"2"
             assert int(connection.send(METADATA).cluster_id) == 3 + number
         assert broker.connections == 4
+
+
+def in_time(work: Any) -> None:
+    """Run it in a thread: a deadlock fails the test."""
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(5)
+    assert not thread.is_alive(), "a deadlock"
+
+
+@pytest.mark.quick
+def test_a_callback_that_calls_its_own_connection_is_refused() -> None:
+    errors: list[str] = []
+    broker = Guarded("4.4", "OAUTHBEARER")
+    with serving(broker):
+        def work() -> None:
+            def callback() -> str:
+                for call in (connection.close, lambda: connection.send(METADATA)):
+                    try:
+                        call()
+                    except RuntimeError as error:
+                        errors.append(str(error))
+                return "good.one."
+
+            connection = connect_sync(broker.address, sasl=callback, timeout=2)
+            with connection:
+                connection.send(METADATA)
+
+        in_time(work)
+    assert len(errors) == 2 and "waits for it" in errors[0]
+
+
+@pytest.mark.quick
+def test_a_finalizer_inside_a_call_of_the_connection_is_refused() -> None:
+    errors: list[str] = []
+    broker = Broker(of_release("4.4"))
+    broker.answer = cluster_answer(broker)
+    with serving(broker):
+        def work() -> None:
+            with connect_sync(broker.address, timeout=2) as connection:
+                for lock in (connection._guard, connection._ending):
+                    with lock:  # as a finalizer finds it that the garbage collector runs there
+                        for call in (connection.close, lambda: connection.send(METADATA)):
+                            try:
+                                call()
+                            except RuntimeError as error:
+                                errors.append(str(error))
+
+        in_time(work)
+    assert len(errors) == 4 and "finalizer" in errors[0]
 
 
 def test_a_child_of_a_process_whose_threads_are_sending(broker: Broker, hasty: None) -> None:

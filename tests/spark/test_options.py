@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
+from kwire.spark import options as spark_options
 from kwire.spark.capture import capture_schema
 from kwire.spark.options import BATCH, EARLIEST, LATEST, NAMES, OF_OTHER_SOURCES, OPTIONS, STREAM, parse
 from kwire.spark.packing import Portion, ReadTask, SegmentRange
@@ -219,6 +221,11 @@ def test_secrets_of_a_url_are_in_no_task_and_no_offset_of_a_stream() -> None:
     part = SegmentRange(file, 0, 9, True, Bounds(), None)
     texts = [repr(part), repr(ReadTask([part])), repr(Portion(9, part)), repr(file)]
     assert not any("hunter2" in text or "SECRET" in text for text in texts)
+
+
+def test_an_option_of_spark_without_a_value() -> None:
+    given: Any = dict.fromkeys(spark_options.NAMES) | {"path": "/x"}
+    assert spark_options.parse(given) == spark_options.parse({"path": "/x"})
 
 
 @pytest.mark.quick

@@ -672,6 +672,37 @@ def test_a_writer_that_is_killed_leaves_whole_batches(tmp_path: Path) -> None:
         assert found.verify() == [] and [one.raw for one in found.batches()] == made
 
 
+@pytest.fixture
+def damaged(tmp_path: Path) -> Path:
+    path = write_segment(tmp_path / "in" / "t-0", 0, [batch(0), batch(3)], indexes=False)
+    path.write_bytes(path.read_bytes()[:-5])
+    return path
+
+
+@pytest.mark.quick
+def test_salvage_keeps_an_index_that_is_there(damaged: Path, tmp_path: Path) -> None:
+    (tmp_path / "out.index").write_bytes(b"of another segment")
+    with pytest.raises(FileExistsError, match=r"out\.index"):
+        salvage_log(damaged, tmp_path / "out.log")
+    assert (tmp_path / "out.index").read_bytes() == b"of another segment" and not (tmp_path / "out.log").exists()
+    salvage_log(damaged, tmp_path / "out.log", force=True)
+    assert [record.offset for record in LogSegment(tmp_path / "out.log").read()] == [0, 1, 2]
+
+
+@pytest.mark.quick
+def test_salvage_follows_a_link_and_replaces_no_pipe(damaged: Path, tmp_path: Path) -> None:
+    (tmp_path / "link.log").symlink_to("real.log")
+    salvage_log(damaged, tmp_path / "link.log")
+    assert (tmp_path / "link.log").is_symlink() and (tmp_path / "real.log").is_file()
+    os.mkfifo(tmp_path / "pipe.log")
+    with pytest.raises(FileExistsError, match="not replaced"):
+        salvage_log(damaged, tmp_path / "pipe.log", force=True)
+    assert (tmp_path / "pipe.log").is_fifo()
+    (tmp_path / "other.log").symlink_to("other.bin")
+    with pytest.raises(FileExistsError, match=r"does not end in \.log"):
+        salvage_log(damaged, tmp_path / "other.log", force=True)
+
+
 @pytest.mark.quick
 def test_a_full_disk_leaves_nothing(log_directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import struct
 from pathlib import Path
 from struct import pack_into
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import kwire
+from kwire.cli import main
+from kwire.errors import CorruptBatchError
 from kwire.storage import LogSegment, resync
+from kwire.storage.places.filesystem import _OpenFile
 from tests.storage.making import batch, marker, offsets, write_segment
 
 pytestmark = pytest.mark.quick
@@ -199,6 +205,27 @@ def test_records_outside_their_batch(tmp_path: Path) -> None:
     (finding,) = LogSegment(path).verify()
     assert (finding.kind, finding.position, finding.offset) == ("offsets", 0, 0)
     assert "record 2 has offset 2" in finding.message
+
+
+def test_heads_of_batches_that_claim_much_are_read_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path, size = tmp_path / "t-0" / f"{0:020}.log", 200 << 20
+    path.parent.mkdir()
+    path.write_bytes(struct.pack(">qiib", 0, size - 12, 0, 2) + bytes(100))
+    os.truncate(path, size)
+    whole = _OpenFile.view
+
+    def view(self: Any, start: int, end: int, before: Any = b"") -> memoryview:
+        assert end - start < 64 << 20
+        return whole(self, start, end, before)
+
+    monkeypatch.setattr(_OpenFile, "view", view)
+    assert [header.size for header in LogSegment(path).headers()] == [size]
+    assert "checksum" in str(LogSegment(path).verify()[0])
+    assert main(["log", "ls", str(path.parent)]) == 0
+    with path.open("ab") as file:  # what follows is no batch, and the checksum does not hold
+        file.write(b"\1" * 100)
+    with pytest.raises(CorruptBatchError, match="no batch follows"):
+        list(LogSegment(path).headers())
 
 
 @pytest.mark.parametrize("count", [0, 1 << 30])

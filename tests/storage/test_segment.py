@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from random import Random
 from struct import pack
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import kwire
-from kwire.storage import LogDirectory, LogSegment
+from kwire.storage import LogDirectory, LogSegment, Partition
 from kwire.storage.batches import scanner
 from tests.reads import Reads
 from tests.storage.making import START, batch, offsets, write_segment
@@ -239,6 +240,15 @@ def test_a_segment_ends_before_a_time_only_if_all_its_records_do(tmp_path: Path,
     ends = [segment.ends_before(time) for time in asked]
     assert not any(ends[: asked.index(latest) + 1]) and len(set(ends[asked.index(latest) + 1 :])) == 1
     assert ends[-1], "its end is read"
+
+
+def test_classes_can_be_looked_at() -> None:
+    for kind in (LogSegment, Partition, LogDirectory):
+        assert dict(inspect.getmembers(kind))
+
+
+def test_a_partition_without_segments() -> None:
+    assert list(Partition([]).read()) == [] and len(Partition([]).columns(["offset"])) == 0
 
 
 def test_a_segment_whose_end_is_not_clear_does_not_end_before_a_time(tmp_path: Path, reads: Reads) -> None:

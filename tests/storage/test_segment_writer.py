@@ -232,6 +232,13 @@ def test_too_many_producers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
             writer.append(batch(writer.next_offset, producer_id=9, producer_epoch=0, base_sequence=0))
 
 
+def test_a_writer_makes_no_folder_of_a_url(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError, match="is a URL") as raised:
+        SegmentWriter("s3://user:secret@bucket/logs", "t", 0)
+    assert "secret" not in str(raised.value) and list(tmp_path.iterdir()) == []
+
+
 def test_sequences_wrap(tmp_path: Path) -> None:
     with SegmentWriter(tmp_path, "t", 0) as writer:
         writer.append(batch(0, 3, producer_id=7, producer_epoch=0, base_sequence=(1 << 31) - 2))

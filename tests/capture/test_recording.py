@@ -1,9 +1,14 @@
-"""Regression tests: faults that a second attack on captures, recordings and the tap showed, one test each."""
+"""FrameWriter and Recording under odd use: large frames, threads, forks, full disks, cancellation, secrets."""
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import gzip
+import os
 import struct
+import subprocess
+import sys
 import threading
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
@@ -13,68 +18,60 @@ from typing import Any
 import pytest
 
 import kwire
-from kwire import messages
+from kwire import capture, messages
 from kwire.capture import Connection, Exchange, Frame, FrameWriter, Lost, read_capture
 from kwire.capture.frame_files import _Packed
 from kwire.capture.pairing import Pairing
 from kwire.capture.pcap import Unread, read_segments
-from kwire.capture.recorder import Recording
-from tests.capture.making import Talk, hello, metadata, outcomes_of, produce, read, welcome, write_pcap
+from kwire.capture.recorder import Recorder, Recording
+from tests.capture.making import Talk, hello, metadata, outcomes_of, read, welcome, write_pcap
 from tests.limits import processor_time
+from tests.net.fake import in_a_child
+from tools.places import ROOT
+
+pytestmark = pytest.mark.quick
+
+
+def test_a_recording_that_cannot_begin_leaves_no_file(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="too long"):
+        capture.FrameWriter(str(tmp_path / ("a" * 248)))  # as .bin.gz a name may have these, as .jsonl.gz not
+    (tmp_path / "b.jsonl.gz").symlink_to("nowhere")
+    with pytest.raises(FileExistsError):
+        capture.FrameWriter(str(tmp_path / "b"))
+    assert [one.name for one in tmp_path.iterdir()] == ["b.jsonl.gz"]
+
+
+FULL = """
+import os, resource, signal, sys
+from kwire.capture import Connection, Frame, FrameWriter
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+before = len(os.listdir("/proc/self/fd"))
+writer = FrameWriter(sys.argv[1])
+writer.write(Connection("c", 0), Frame("request", os.urandom(2000)), None)
+resource.setrlimit(resource.RLIMIT_FSIZE, (500, resource.RLIM_INFINITY))
+try:
+    writer.close()
+except OSError:
+    os._exit(len(os.listdir("/proc/self/fd")) - before)
+os._exit(99)
+"""
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs Linux's /proc")
+def test_a_recording_on_a_full_disk_closes_both_files(tmp_path: Path) -> None:
+    ran = subprocess.run([sys.executable, "-c", FULL, str(tmp_path / "a")], cwd=ROOT, timeout=60)
+    assert ran.returncode == 0
+
+
+def test_a_number_of_a_thousand_digits_is_not_printed(tmp_path: Path) -> None:
+    (tmp_path / "a.bin").write_bytes(b"")
+    (tmp_path / "a.jsonl").write_text('{"conn": 1, "dir": "c2s", "off": 0, "len": 1%s}\n' % ("0" * 1000))
+    with pytest.raises(kwire.DecodeError) as raised:
+        list(capture.read_capture(tmp_path / "a.jsonl"))
+    assert len(raised.value.reason) < 200
+
 
 PASSWORD = "hunter2-of-Baghdad"
-
-
-def test_empty_frames_of_one_packet_are_a_few_losses_and_are_not_decoded(tmp_path: Path) -> None:
-    talk = Talk().open().exchange(hello(), welcome())
-    link, seq = talk.bytes(), talk.seq[True]
-    start = bytearray(talk.packet((True, seq, talk.seq[False], 24, b"")))
-    start[16:18] = bytes(2)  # IP length 0, as captures of large segments have it
-    path = write_pcap(tmp_path / "x.pcap", [*link, bytes(start) + bytes(1 << 19)])
-    with processor_time(5):
-        exchanges, lost = read(path)
-    assert len(exchanges) == 1 and len(lost) <= 10
-    assert sum(one.count for one in lost if "an empty request" in one.reason) == 1 << 17
-
-
-def test_a_large_segment_comes_in_pieces_that_join(tmp_path: Path) -> None:
-    """Its bytes, sequence numbers and flags are those of the whole."""
-    from kwire.capture.pcap import TcpSegment, _pieces
-
-    data = bytes(range(256)) * 4000
-    for syn in (False, True):
-        whole = TcpSegment(1, "a:1", "b:2", (1 << 32) - 5, 7, syn, True, False, data, len(data) + 9)
-        pieces = list(_pieces(whole))
-        assert b"".join(piece.data for piece in pieces) == data and len(pieces) == 4
-        assert sum(piece.size for piece in pieces) == whole.size
-        assert [piece.syn for piece in pieces] == [syn, False, False, False]
-        assert [piece.fin for piece in pieces] == [False, False, False, True]
-        at = whole.seq + syn
-        for piece in pieces:
-            assert (piece.seq + piece.syn) % (1 << 32) == at % (1 << 32)
-            at += len(piece.data)
-    request, response = metadata(1, 20_000)
-    talk = Talk().open().exchange(hello(), welcome())
-    packets, start = talk.bytes(), bytearray(talk.packet((True, talk.seq[True], talk.seq[False], 24, b"")))
-    start[16:18] = bytes(2)
-    packets.append(bytes(start) + kwire.pack_frame(request))
-    talk.seq[True] += len(request) + 4
-    count = len(talk.packets)
-    talk.say(False, kwire.pack_frame(response)).close()
-    packets += [talk.packet(one) for one in talk.packets[count:]]
-    exchanges, lost = read(write_pcap(tmp_path / "x.pcap", packets))
-    assert not lost and exchanges[1].request.data == request
-    assert outcomes_of(exchanges)[1] == ("Metadata", 9, 1, "answered")
-
-
-def test_losses_of_many_kinds_are_bounded() -> None:
-    pairing = Pairing(Connection("x", 0))
-    for number in range(50_000):
-        pairing.lose(f"loss {number}", "request", 4)
-    events = pairing.take_events()
-    assert len(events) == 1001 and isinstance(events[-1], Lost) and events[-1].count == 49_000
-    pairing.lose("loss 1", "request", 4)
-    assert len(pairing.take_events()) == 1
 
 
 def recorded(out: Path, *said: tuple[bytes, bytes | None]) -> tuple[list[Exchange], list[Lost], bytes]:
@@ -109,19 +106,6 @@ def test_the_tap_reads_of_large_requests_the_header_only(tmp_path: Path) -> None
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 1 << 20
-
-
-@pytest.mark.parametrize("version", [0, 2, 3, 7, 8, 9, 11])
-@pytest.mark.parametrize("acks", [0, 1, -1])
-@pytest.mark.parametrize("name", [None, "", "x" * 200])
-def test_a_large_produce_is_one_way_by_its_acks(version: int, acks: int, name: str | None) -> None:
-    request = messages.ProduceRequest(acks=acks, timeout_ms=0, topic_data=[])
-    if version >= 3:
-        request.transactional_id = name
-    data = kwire.encode_request(request, version, correlation_id=1, client_id="me")
-    pairing = Pairing(Connection("x", 0), readable=True, most_decoded=10)
-    exchange = pairing.request(Frame("request", data))
-    assert exchange is not None and (exchange.outcome == "one-way") == (acks == 0)
 
 
 def test_a_large_frame_with_secrets_and_a_large_first_one_are_lost(tmp_path: Path) -> None:
@@ -261,13 +245,6 @@ def test_a_gz_that_gives_too_much_is_refused(tmp_path: Path, monkeypatch: pytest
         list(read_capture(tmp_path / "t.jsonl.gz"))
 
 
-def test_one_way_requests_of_one_block_are_events(tmp_path: Path) -> None:
-    pairing = Pairing(Connection("x", 0), readable=True)
-    for number in range(3):
-        pairing.request(Frame("request", produce(number, 0)))
-    assert [type(one) for one in pairing.take_events()] == [Exchange] * 3
-
-
 def test_threads_in_one_capture_get_each_exchange_once(tmp_path: Path) -> None:
     talk = Talk().open().exchange(hello(), welcome())
     for number in range(1, 300):
@@ -276,3 +253,56 @@ def test_threads_in_one_capture_get_each_exchange_once(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         found = [one for part in pool.map(lambda _: list(events), range(8)) for one in part]
     assert sorted(one.correlation_id for one in found if isinstance(one, Exchange)) == list(range(300))
+
+
+@pytest.mark.parametrize("ends", ["closes", "forgets", "exits"])
+def test_a_child_of_fork_does_not_write_to_a_recording(tmp_path: Path, ends: str) -> None:
+    frame = Frame("request", kwire.encode_request(messages.MetadataRequest(topics=[]), 9, correlation_id=1))
+    writers = [FrameWriter(str(tmp_path / "t"))]
+    for _ in range(20):
+        writers[0].write(Connection("t", 0), frame, None)
+
+    def child() -> bytes:
+        if ends == "closes":
+            writers[0].close()
+        elif ends == "exits":
+            with writers[0]:
+                pass
+        writers.clear()
+        gc.collect()
+        return b"ended"
+
+    assert in_a_child(child) == b"ended"
+    for _ in range(20):
+        writers[0].write(Connection("t", 0), frame, None)
+    writers[0].close()
+    assert len([one for one in read_capture(tmp_path / "t.jsonl.gz") if not isinstance(one, Lost)]) == 40
+
+
+def test_a_recorder_that_is_cancelled_while_it_closes_completes_its_files(tmp_path: Path) -> None:
+    async def work() -> None:
+        recorder = Recorder(str(tmp_path / "t"))
+        recorder.record(recorder.open("a:1", "b:9092"), "request", kwire.pack_frame(hello()))
+        task = asyncio.create_task(recorder.close())
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(work())
+    (exchange,) = read_capture(tmp_path / "t.jsonl.gz")
+    assert not isinstance(exchange, Lost)
+
+
+def test_a_recording_refuses_what_is_no_frame(tmp_path: Any) -> None:
+    with capture.FrameWriter(str(tmp_path / "a")) as writer:
+        connection, frame = capture.Connection("c", 0), capture.Frame("request", b"x")
+        for name, arguments in {"connection": (5, frame, None), "frame": (connection, 5, None),
+                                "exchange": (connection, frame, 5)}.items():  # fmt: skip
+            with pytest.raises(TypeError, match=f"{name} must be"):
+                writer.write(*arguments)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="lost must be"):
+            writer.note(5)  # type: ignore[arg-type]
+        writer.write(connection, frame, None)
+        assert writer.frames == 1
