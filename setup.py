@@ -156,6 +156,8 @@ def corrected(extensions):
 
 setup(
     cmdclass={"build_ext": BuildExt, "bdist_wheel": BdistWheel},
+    # pip install -e adds the checkout to the path; setuptools' default, an import hook, hides it from type checkers
+    options={"editable_wheel": {"mode": "compat"}},
     ext_modules=corrected(cythonize(
         [
             Extension(

@@ -93,5 +93,4 @@ def test_scripts(tmp_path: Path, installed: str, check: Callable[[Path], list[tu
 @pytest.mark.quick
 def test_an_editable_install_is_a_path() -> None:
     """setuptools' default is an import hook, which type checkers do not run."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    assert project["tool"]["distutils"]["editable_wheel"] == {"mode": "compat"}
+    assert '"editable_wheel": {"mode": "compat"}' in (ROOT / "setup.py").read_text()
