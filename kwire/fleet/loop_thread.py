@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import sys
 import threading
@@ -45,11 +46,16 @@ class LoopThread:
     def start(self) -> None:
         """Start the thread, and wait until begin has come to its end. Raises what it raises; then end() it.
 
-        Raises RuntimeError in a finalizer that runs where Python ends, as the thread would not run any more.
+        Raises OSError where no thread can be started; RuntimeError in a finalizer that runs where Python ends, as the
+        thread would not run any more.
         """
         if sys.is_finalizing():
             raise RuntimeError("Python ends: no thread runs any more")
-        start_new_thread(self._serve, ())
+        try:
+            start_new_thread(self._serve, ())
+        except RuntimeError:
+            self.has_ended = True
+            raise OSError(errno.EAGAIN, "no thread can be started for the loop") from None
         error = self._get(self._begun)
         if error is not None:
             raise error

@@ -183,6 +183,11 @@ class SyncConnection:
                 try:
                     self._loop = loop
                     start_new_thread(loop.serve, ())
+                except RuntimeError:
+                    self._loop = None
+                    loop.close()
+                    reason = "no thread can be started for the connection"
+                    raise BrokerConnectionError(reason, address=str(self.address)) from None
                 except BaseException:  # KeyboardInterrupt: the thread may or may not run
                     self._loop = None
                     loop.post(loop.stop)
@@ -195,10 +200,10 @@ class SyncConnection:
         ended: SimpleQueue[asyncio.Task[T]] = SimpleQueue()
         try:
             self._refuse_deadlock()
-        except RuntimeError:
+            loop = self._post(work, ended.put)
+        except (RuntimeError, BrokerConnectionError):
             work.close()
             raise
-        loop = self._post(work, ended.put)
         try:
             task = _get(ended)
         except BaseException:  # KeyboardInterrupt: nobody waits for the work any more
@@ -233,7 +238,7 @@ class _Loop:
         self.gone: SimpleQueue[None] = SimpleQueue()  # gets an item when the thread ends
         self._loop = asyncio.new_event_loop()
         self._tasks: dict[Coroutine[Any, Any, Any], asyncio.Task[Any]] = {}
-        self.post, self.stop = self._loop.call_soon_threadsafe, self._loop.stop
+        self.post, self.stop, self.close = self._loop.call_soon_threadsafe, self._loop.stop, self._loop.close
 
     def serve(self) -> None:
         """Run the loop in this thread until it is stopped."""

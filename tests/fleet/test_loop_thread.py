@@ -137,6 +137,20 @@ def test_the_end_of_the_data_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert again.records("t") == []
 
 
+def test_where_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """ulimit -u, or -v: the fleet has not begun, and may begin later."""
+    def refused(*_: object) -> int:
+        raise RuntimeError("can't start new thread")
+
+    fleet = Fleet("4.4", data=tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr("kwire.fleet.loop_thread.start_new_thread", refused)
+        with pytest.raises(OSError, match="no thread can be started"), fleet:
+            pass
+    with fleet:
+        assert fleet.nodes[0].alive
+
+
 AT_EXIT = """
 import sys
 from kwire.fleet import Fleet, Proxy

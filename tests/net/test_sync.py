@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -182,6 +183,24 @@ def test_a_callback_that_calls_its_own_connection_is_refused() -> None:
 
 
 @pytest.mark.quick
+def test_where_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ulimit -u, or -v: nothing is left, and the next call tries again."""
+    def refused(*_: object) -> int:
+        raise RuntimeError("can't start new thread")
+
+    broker = Broker(of_release("4.4"))
+    broker.answer = cluster_answer(broker)
+    with serving(broker):
+        connection, before = connect_sync(broker.address, timeout=20), os.listdir("/proc/self/fd")
+        with monkeypatch.context() as patch:
+            patch.setattr("kwire.net.sync.start_new_thread", refused)
+            with pytest.raises(BrokerConnectionError, match=f"{broker.address}: no thread can be started"):
+                connection.open()
+        assert os.listdir("/proc/self/fd") == before
+        with connection:
+            assert connection.send(METADATA).brokers
+
+
 def test_a_finalizer_inside_a_call_of_the_connection_is_refused() -> None:
     errors: list[str] = []
     broker = Broker(of_release("4.4"))

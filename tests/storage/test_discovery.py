@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,22 @@ def test_a_log_directory(root: Path) -> None:
     assert names(discover(root)) == ALL
     assert names(discover(str(root) + "/")) == ALL
     assert [file.size for file in discover(root)] == [os.path.getsize(file.path) for file in discover(root)]
+
+
+@pytest.mark.parametrize("most", [0, 1, 2])
+def test_where_threads_cannot_be_started(root: Path, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """ulimit -u, or -v, as few threads fit."""
+    start, started = threading.Thread.start, list[threading.Thread]()
+
+    def refused(thread: threading.Thread) -> None:
+        if len(started) >= most:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    assert names(discover(root)) == ALL
+    assert len(started) == most
 
 
 def test_selection(root: Path) -> None:

@@ -207,13 +207,21 @@ def _identity(folder: str) -> Any:
 
 
 def in_threads(function: Callable[[T], R], items: Sequence[T]) -> list[R]:
-    """The function of each item, in order; many at a time, as each waits for a file system."""
+    """The function of each item, in order; many at a time, as each waits for a file system.
+
+    One after the other where threads cannot be started (ulimit -u, ulimit -v).
+    """
     if len(items) < 2:
         return [function(item) for item in items]
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(min(THREADS, len(items))) as pool:
-        return list(pool.map(function, items))
+        try:
+            found = pool.map(function, items)
+        except RuntimeError:
+            pool.shutdown(cancel_futures=True)
+            return [function(item) for item in items]
+        return list(found)
 
 
 def is_topic_name(name: str) -> bool:
