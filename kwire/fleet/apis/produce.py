@@ -15,7 +15,7 @@ from kwire_c.record_batch import (
     ATTRIBUTES_OFFSET,
     LOG_OVERHEAD,
     MAGIC_OFFSET,
-    RECORD_BATCH_OVERHEAD,
+    SMALLEST_BATCHES,
     TRANSACTIONAL_FLAG,
 )
 
@@ -35,7 +35,7 @@ def produce(call: Call) -> Any:
     """Append one batch a partition (message sets before version 3). No answer with acks 0."""
     message, response = call.message, messages.ProduceResponse
     records = [one.records for topic in message.topic_data for one in topic.partition_data]
-    if call.version >= _FIRST_WITH_BATCHES and _closes_connection(call, records):
+    if _closes_connection(call, records):
         call.connection.close()
         return None
     unnamed = call.version >= _FIRST_WITH_BATCHES and message.transactional_id is None and (
@@ -73,16 +73,28 @@ def produce(call: Call) -> Any:
 
 
 def _closes_connection(call: Call, records: list[Any]) -> bool:
-    """Whether a broker cannot take the request apart: a partition has no whole batch, or two before 2.1."""
+    """Whether a broker cannot take the request apart, as there is no batch in it, or an invalid one, for a partition.
+
+    Before 2.1 it looks from version 3 on, which has one batch of magic 2.
+    """
     if call.node.offer.at_least(_ANSWERS_PARTS):
         return False
-    two = not call.node.offer.at_least(_FIRST_TO_WANT_ID)
-    return any(not _is_whole(one) or (two and _is_whole(one[_size(one):])) for one in records)
+    if call.node.offer.at_least(_FIRST_TO_WANT_ID):
+        return not all(map(_is_batch, records))
+    return call.version >= _FIRST_WITH_BATCHES and not all(
+        _is_batch(one) and one[MAGIC_OFFSET] == 2 and _is_partial(one[_size(one) :]) for one in records)
 
 
-def _is_whole(records: Any) -> bool:
-    """Whether there is a whole batch."""
-    return records is not None and len(records) >= RECORD_BATCH_OVERHEAD and len(records) >= _size(records)
+def _is_batch(records: Any) -> bool:
+    """Whether there is a whole batch (ByteBufferLogInputStream)."""
+    if records is None or len(records) <= MAGIC_OFFSET or records[MAGIC_OFFSET] > 2:
+        return False
+    return SMALLEST_BATCHES[records[MAGIC_OFFSET]] <= _size(records) <= len(records)
+
+
+def _is_partial(records: Any) -> bool:
+    """Whether they end before their first batch does."""
+    return len(records) < LOG_OVERHEAD or _size(records) > len(records)
 
 
 def _size(records: Any) -> int:
@@ -93,8 +105,8 @@ def _size(records: Any) -> int:
 def _is_transactional(records: Any) -> bool:
     """Whether the first batch, a whole one, belongs to a transaction (RequestUtils.hasTransactionalRecords)."""
     return (
-        _is_whole(records)
-        and records[MAGIC_OFFSET] >= 2
+        _is_batch(records)
+        and records[MAGIC_OFFSET] == 2
         and bool(records[ATTRIBUTES_OFFSET + 1] & TRANSACTIONAL_FLAG)
     )
 
@@ -107,6 +119,8 @@ def _append(call: Call, partition: Partition, topic: str, records: Any, row: Any
     if topic in INTERNAL_TOPICS and call.request.client_id != _ADMIN:  # ReplicaManager.appendToLocalLog
         raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {topic}")
     call.cluster.leads(call.node, partition)
+    if not batches:
+        return
     try:
         row.base_offset, row.log_append_time_ms = partition.log.append(
             batches, partition.leader_epoch, call.cluster.clock.now_ms())
@@ -125,16 +139,23 @@ def _checked(call: Call, records: Any) -> list[Any]:
         batches = list(read_batches(records or b""))
     except KwireError as error:
         raise ApiError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
-    if not batches:
+    if not batches and call.version >= _FIRST_WITH_BATCHES:
         raise ApiError(ErrorCode.INVALID_RECORD, "Produce requests must have at least one record batch")
     if call.version >= _FIRST_WITH_BATCHES and (len(batches) > 1 or batches[0].magic < 2):
         code = ErrorCode.INVALID_RECORD if call.node.offer.at_least(_FIRST_WITH_PLACES) else ErrorCode.CORRUPT_MESSAGE
         raise ApiError(code, "Produce requests with version 3 or later must have one record batch of magic 2")
+    if len(batches) > 1 and call.node.offer.at_least(_FIRST_WITH_PLACES) and not _is_message_set(batches):
+        raise ApiError(ErrorCode.INVALID_RECORD, "Compressed outer record has more than one batch")
     if call.version < _FIRST_WITH_ZSTD and any(batch.codec == "zstd" for batch in batches):
         raise ApiError(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
             "Produce requests with version less than 7 are not allowed to use ZStandard compression")
     return batches
+
+
+def _is_message_set(batches: list[Any]) -> bool:
+    """Whether they are the entries of an uncompressed message set, of one magic (LogValidator since 2.4)."""
+    return batches[0].magic < 2 and all(one.magic == batches[0].magic and one.codec == "none" for one in batches)
 
 
 def _join_transactions(call: Call, partition: Partition, topic: str, batches: list[Any]) -> None:

@@ -65,18 +65,15 @@ class PartitionLog:
     def append(self, batches: list[Any], leader_epoch: int, now: int) -> Appended:
         """Append the RecordBatches that a producer sent, at least one, as the leader.
 
-        Those of magic 0 and 1 become one of magic 2. now: milliseconds. What the producer sent before is not
+        Several, and one of magic 0 or 1, become one of magic 2. now: milliseconds. What the producer sent before is not
         written again. Raises ApiError: CORRUPT_MESSAGE, INVALID_RECORD, MESSAGE_TOO_LARGE and those of producers.
         """
-        if batches[0].magic < 2:
-            (converted,) = read_batches(self._converted(batches))
-            return self._append(converted, leader_epoch, now)
-        for batch in batches[:-1]:
-            self._append(batch, leader_epoch, now)
-        return self._append(batches[-1], leader_epoch, now)
+        if len(batches) > 1 or batches[0].magic < 2:
+            batches = [*read_batches(self._converted(batches))]
+        return self._append(batches[0], leader_epoch, now)
 
     def _converted(self, batches: list[Any]) -> bytes:
-        """Message sets of magic 0 and 1 as a batch of magic 2, in which the log is."""
+        """A message set as one batch of magic 2, in which the log is."""
         codecs = {batch.codec for batch in batches}
         try:
             rows = [(r.timestamp, r.key, r.value, r.headers) for batch in batches for r in batch]
