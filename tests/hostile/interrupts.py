@@ -335,6 +335,7 @@ def pipe(dice: random.Random, folder: Path, _: ExitStack) -> Work:
         nonlocal source
         from kwire.storage.places.filesystem import SpooledFile
 
+        source = None  # not that of the call before: its child has ended
         child = os.fork()
         if child == 0:  # writes, and ends with the reader
             with suppress(OSError):
