@@ -6,24 +6,28 @@ import asyncio
 import os
 import sys
 import threading
+import time
 from _thread import start_new_thread
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, cast
 from weakref import WeakSet
 
+from kwire.codec.arguments import check_seconds
 from kwire.net.address import Address
 from kwire.net.api_versions import NodeApiVersions
 from kwire.net.connection import Connection, Options
-from kwire.net.errors import BrokerConnectionError
+from kwire.net.errors import BrokerConnectionError, BrokerTimeoutError
 
 if TYPE_CHECKING:
     from kwire_c.message_class import RequestMessage
 
 T = TypeVar("T")
+_TURN = 0.5  # seconds: a signal just before a wait is handled only after it
+_PATIENCE = 5.0  # seconds after which asyncio has lost a task, for lack of memory; a close takes one
 
 
 class SyncConnection:
@@ -67,7 +71,7 @@ class SyncConnection:
         """End the thread of a connection that was not closed, as of one that an interrupt took from its `with`."""
         if hasattr(self, "_loop") and not sys.is_finalizing():
             self._left = self._loop or self._left
-            self._end(lambda ended: None)
+            self._end()
 
     @property
     def address(self) -> Address:
@@ -119,17 +123,18 @@ class SyncConnection:
 
     def open(self) -> None:
         """Connect, negotiate and authenticate; as Connection.open."""
-        self._run(self._connection.open())
+        self._run(self._connection.open(), self._connection.timeout)
 
     def send(self, message: RequestMessage[T], version: int | None = None, *, timeout: float | None = None) -> T:
         """Send a request and return the response message; as Connection.send."""
         self._connection.refuse_closed()  # before a thread is started
-        return self._run(self._connection.send(message, version, timeout=timeout))
+        seconds = self._connection.timeout if timeout is None else check_seconds(timeout, "timeout")
+        return self._run(self._connection.send(message, version, timeout=timeout), seconds)
 
     def refresh(self) -> None:
         """Ask the broker again for its API versions and the finalized levels; as Connection.refresh."""
         self._connection.refuse_closed()
-        self._run(self._connection.refresh())
+        self._run(self._connection.refresh(), self._connection.timeout)
 
     def close(self) -> None:
         """Close the connection and end its thread; requests of other threads in flight fail.
@@ -139,25 +144,26 @@ class SyncConnection:
         if sys.is_finalizing():
             return
         self._refuse_deadlock()
-        closed = list[asyncio.Task[None]]()
         with self._ending:
             with self._guard:  # one statement: an interrupt leaves the loop in one of the two attributes
                 loop, self._left, self._loop = self._loop, self._loop or self._left, None
-            self._end(closed.append)
-            if loop is not None:
-                _get(loop.gone)
-        for task in closed:
+            closing = self._end()
+            if loop is not None and closing is not None:
+                loop.wait(closing)
+        task = None if closing is None else closing.task
+        if task is not None and task.done() and not task.cancelled():
             task.result()
 
-    def _end(self, ended: Callable[[asyncio.Task[None]], object]) -> None:
+    def _end(self) -> _Call[None] | None:
         """Begin to end the loop that close() took; again where an interrupt came between, which changes nothing."""
         if self._left is None:
-            return
-        work = self._connection.close()
+            return None
+        closing = _Call(self._connection.close())
         try:
-            self._left.post(partial(self._left.begin, work, ended, self._left.end))
+            self._left.post(partial(self._left.begin, closing, self._left.end))
         except RuntimeError:  # the loop is closed
-            work.close()
+            closing.work.close()
+        return closing
 
     def _refuse_deadlock(self) -> None:
         """Raise RuntimeError where the call would wait for ever.
@@ -171,11 +177,11 @@ class SyncConnection:
         if self._guard._is_owned() or self._ending._is_owned():  # type: ignore[attr-defined]
             raise RuntimeError("deadlock: a finalizer calls the connection inside another of its calls")
 
-    def _post(self, work: Coroutine[Any, Any, Any], ended: Callable[[asyncio.Task[Any]], object]) -> _Loop:
-        """Start work in the loop, which is made if there is none."""
+    def _post(self, call: _Call[Any]) -> _Loop:
+        """Start a call in the loop, which is made if there is none."""
         with self._guard:
             if self._loop is not None:
-                self._loop.post(partial(self._loop.begin, work, ended))
+                self._loop.post(partial(self._loop.begin, call))
                 return self._loop
         with self._ending, self._guard:
             if self._loop is None:
@@ -192,34 +198,65 @@ class SyncConnection:
                     self._loop = None
                     loop.post(loop.stop)
                     raise
-            self._loop.post(partial(self._loop.begin, work, ended))
+            self._loop.post(partial(self._loop.begin, call))
             return self._loop
 
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run work in the loop and return its result."""
-        ended: SimpleQueue[asyncio.Task[T]] = SimpleQueue()
+    def _run(self, work: Coroutine[Any, Any, T], seconds: float) -> T:
+        """Run work in the loop and return its result. seconds: its timeout; it may ask twice."""
+        call = _Call(work)
         try:
             self._refuse_deadlock()
-            loop = self._post(work, ended.put)
+            loop = self._post(call)
         except (RuntimeError, BrokerConnectionError):
             work.close()
             raise
         try:
-            task = _get(ended)
-        except BaseException:  # KeyboardInterrupt: nobody waits for the work any more
+            task = call.wait(2 * seconds + _PATIENCE, partial(loop.post, partial(loop.begin, call)))
+        except BaseException as error:  # KeyboardInterrupt: nobody waits for the work any more
             with suppress(RuntimeError):  # the loop is closed
                 loop.post(partial(loop.cancel, work))
+            if isinstance(error, TimeoutError):
+                raise BrokerTimeoutError(f"no end within {seconds:g} s", address=str(self.address)) from None
             raise
         if task.cancelled():
             raise BrokerConnectionError("the connection was closed", address=str(self.address))
         return task.result()
 
 
-def _get(queue: SimpleQueue[T]) -> T:
-    """The next item of a queue. Waits in short turns: a signal just before a wait is handled only after it."""
-    while True:
-        with suppress(Empty):
-            return queue.get(timeout=0.5)
+class _Call(Generic[T]):
+    """Work in a loop, for whose end a thread waits.
+
+    It waits in short turns: a signal just before a wait is handled only after it, and where memory is short a loop
+    loses what it was asked, or the word that it is done.
+    """
+
+    def __init__(self, work: Coroutine[Any, Any, T]) -> None:
+        self.work, self.task, self.error = work, cast("asyncio.Task[T] | None", None), cast("MemoryError | None", None)
+        self.ended: SimpleQueue[object] = SimpleQueue()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is done, or will not be."""
+        return self.error is not None or (self.task is not None and self.task.done())
+
+    def wait(self, seconds: float, ask: Callable[[], object]) -> asyncio.Task[T]:
+        """The task of the work, when it has ended. ask: asks the loop again to begin it.
+
+        Raises MemoryError; TimeoutError after so many seconds, as the task has lost its own timeout.
+        """
+        until = time.monotonic() + seconds
+        while not self.has_ended:
+            try:
+                self.ended.get(timeout=_TURN)
+            except Empty:
+                if time.monotonic() > until:
+                    raise TimeoutError from None
+                with suppress(RuntimeError):  # the loop is closed
+                    ask()
+        if self.error is not None:
+            raise self.error
+        assert self.task is not None
+        return self.task
 
 
 _SERVED = threading.local()  # .connection: the one whose loop this thread runs
@@ -235,45 +272,99 @@ class _Loop:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self.gone: SimpleQueue[None] = SimpleQueue()  # gets an item when the thread ends
+        self._gone: SimpleQueue[None] = SimpleQueue()  # gets an item when the thread ends
+        self._has_ended = False
         self._loop = asyncio.new_event_loop()
-        self._tasks: dict[Coroutine[Any, Any, Any], asyncio.Task[Any]] = {}
+        self._calls: dict[Coroutine[Any, Any, Any], _Call[Any]] = {}
         self.post, self.stop, self.close = self._loop.call_soon_threadsafe, self._loop.stop, self._loop.close
 
     def serve(self) -> None:
-        """Run the loop in this thread until it is stopped."""
-        _SERVED.connection = self._connection
-        try:
-            self._loop.run_forever()
-        finally:
-            self._loop.close()
-            self.gone.put(None)
+        """Run the loop in this thread until it is stopped.
 
-    def begin(
-        self, work: Coroutine[Any, Any, Any], ended: Callable[[asyncio.Task[Any]], object],
-        then: Callable[[], object] = lambda: None,
-    ) -> None:  # fmt: skip
-        """Start work, in the loop. Its exception is always retrieved, even if its caller no longer waits."""
-        task = self._tasks[work] = self._loop.create_task(work)
-        task.add_done_callback(lambda done: done.cancelled() or done.exception())
-        task.add_done_callback(lambda done: self._tasks.pop(work))
-        task.add_done_callback(ended)
-        task.add_done_callback(lambda done: then())
+        Where the loop itself finds no memory, which of its timers or events it has lost is not known: all tasks are
+        cancelled, and it runs again.
+        """
+        failed: MemoryError | None = None
+        try:
+            while True:
+                try:
+                    _SERVED.connection = self._connection
+                    if failed is not None:
+                        for call in self._calls.values():
+                            call.error = failed
+                        self._cancel_all()
+                    self._loop.run_forever()
+                    break
+                except MemoryError as error:
+                    failed = error
+        finally:
+            try:
+                self._loop.close()
+            finally:
+                self._has_ended = True
+                self._gone.put(None)
+
+    def wait(self, closing: _Call[None]) -> None:
+        """Wait until the thread has ended, which the end of a call is to bring about.
+
+        asyncio loses the end of a task where it finds no memory: then the thread ends without it.
+        """
+        until = time.monotonic() + _PATIENCE
+        while not self._has_ended:
+            try:
+                self._gone.get(timeout=_TURN)
+            except Empty:
+                with suppress(RuntimeError):  # the loop is closed
+                    if time.monotonic() < until:
+                        self.post(partial(self.begin, closing, self.end))
+                    else:
+                        self.post(self._connection.abort)
+                        self.post(self.stop)
+
+    def begin(self, call: _Call[Any], then: Callable[[], object] = lambda: None) -> None:
+        """Start a call, in the loop. Its exception is always retrieved, even if its caller no longer waits.
+
+        then: called when it has ended. A second time it changes nothing, but that.
+        """
+        if call.has_ended:
+            then()
+        if call.has_ended or call.task is not None:
+            return
+        try:
+            self._calls[call.work] = call
+            task = call.task = self._loop.create_task(call.work)
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())
+            task.add_done_callback(lambda done: self._calls.pop(call.work))
+            task.add_done_callback(call.ended.put)
+            task.add_done_callback(lambda done: then())
+        except MemoryError as error:
+            call.error = error
+            if call.task is not None:
+                call.task.cancel()
+            then()
 
     def cancel(self, work: Coroutine[Any, Any, Any]) -> None:
         """Cancel work that has not ended, in the loop."""
-        if work in self._tasks:
-            self._tasks[work].cancel()
+        if work in self._calls and (task := self._calls[work].task) is not None:
+            task.cancel()
 
     def end(self) -> None:
         """Cancel all tasks, in the loop, then stop it."""
-        running = {*self._tasks.values(), *asyncio.all_tasks(self._loop)}
+        try:
+            running = self._cancel_all()
+            if running:
+                asyncio.gather(*running, return_exceptions=True).add_done_callback(lambda _: self.stop())
+                return
+        except MemoryError:  # what is left goes with the loop
+            pass
+        self.stop()
+
+    def _cancel_all(self) -> set[asyncio.Task[Any]]:
+        running = {call.task for call in self._calls.values() if call.task is not None}
+        running |= asyncio.all_tasks(self._loop)
         for task in running:
             task.cancel()
-        if running:
-            asyncio.gather(*running, return_exceptions=True).add_done_callback(lambda _: self.stop())
-        else:
-            self.stop()
+        return running
 
 
 _ALL: WeakSet[SyncConnection] = WeakSet()

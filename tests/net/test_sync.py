@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import sys
@@ -9,12 +10,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from kwire import messages
-from kwire.net import BrokerConnectionError, connect_sync
+from kwire.net import BrokerConnectionError, BrokerTimeoutError, connect_sync
 from kwire.net.sync import SyncConnection
 from tests.net.fake import Broker, cluster_answer, in_a_child, of_release, serving
 from tests.net.test_sasl import Guarded
@@ -183,6 +185,72 @@ def test_a_callback_that_calls_its_own_connection_is_refused() -> None:
 
 
 @pytest.mark.quick
+def test_a_loop_without_memory_fails_what_runs_and_goes_on(broker: Broker) -> None:
+    """It ended, and who waited for it waited for ever."""
+    with connect_sync(broker.address, timeout=20) as connection:
+        loop = connection._loop
+        assert loop is not None
+        selector = loop._loop._selector  # type: ignore[attr-defined]
+        select, failures = selector.select, [MemoryError, MemoryError]
+
+        def short(timeout: float | None = None) -> Any:
+            if failures:
+                raise failures.pop()
+            return select(timeout)
+
+        broker.answer = lambda _: None
+        with ThreadPoolExecutor(1) as pool:
+            sent = pool.submit(connection.send, METADATA)
+            while not loop._calls:
+                time.sleep(0.01)
+            selector.select = short
+            loop.post(lambda: None)
+            with pytest.raises(MemoryError):
+                sent.result(20)
+        assert not failures
+        broker.answer = cluster_answer(broker)
+        assert connection.send(METADATA).brokers
+
+
+@pytest.mark.parametrize("lost", [1, 2])
+def test_what_a_loop_has_lost_is_asked_again(broker: Broker, lost: int) -> None:
+    """asyncio loses a callback for which it finds no memory."""
+    with connect_sync(broker.address, timeout=20) as connection:
+        loop = connection._loop
+        assert loop is not None
+        post, dropped = loop.post, []
+
+        def losing(callback: Callable[..., object], *arguments: Any) -> None:
+            if len(dropped) < lost:
+                dropped.append(callback)
+            else:
+                post(callback, *arguments)
+
+        loop.post = losing  # type: ignore[assignment]
+        connection.send(METADATA)
+        assert len(dropped) == lost
+        dropped.clear()
+    assert len(dropped) == lost and loop._has_ended  # of close
+
+
+def test_a_task_that_never_ends_keeps_nobody(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """asyncio loses the wake-up of a task for which it finds no memory; its timeout does not come through then."""
+    async def never(*_: Any, **__: Any) -> Any:
+        while True:
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(1000)
+
+    monkeypatch.setattr("kwire.net.sync._PATIENCE", 0.5)
+    connection = connect_sync(broker.address, timeout=0.1)
+    for name in ("send", "close"):
+        monkeypatch.setattr(connection._connection, name, never)
+    with pytest.raises(BrokerTimeoutError, match=r"no end within 0\.1 s"):
+        connection.send(METADATA)
+    loop = connection._loop
+    connection.close()
+    assert loop is not None and loop._has_ended
+
+
 def test_where_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
     """ulimit -u, or -v: nothing is left, and the next call tries again."""
     def refused(*_: object) -> int:
