@@ -98,7 +98,14 @@ def test_what_is_stored_is_what_the_jars_give() -> None:
         found = inputs.look(KNOWN[-1])
     except Exception as error:  # Maven or Java or the registry is missing: say which
         pytest.fail(str(error), pytrace=False)
-    assert found == rehearsal.read(KNOWN[-1])[1]
+    stored = rehearsal.read(KNOWN[-1])[1]
+    lacking = {*found.missing, *stored.missing}  # a registry may get a module of a new release later than others
+
+    def shared(given: inputs.Input) -> inputs.Input:
+        texts = {module: files for module, files in given.texts.items() if module not in lacking}
+        return given._replace(texts=texts, missing=[])
+
+    assert lacking.isdisjoint(("kafka-clients", "kafka-metadata")) and shared(found) == shared(stored)
 
 
 @pytest.mark.quick
