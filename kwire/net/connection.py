@@ -234,7 +234,7 @@ class Connection:
     def refuse_closed(self) -> None:
         """Raise BrokerConnectionError if close() was called, and open() not since."""
         if self._closed:
-            raise self._was_closed()
+            raise self.was_closed()
 
     async def _ask_again(self, known: NodeApiVersions) -> None:
         """Ask for the levels, unless that was done since these were known. What fails is left to the next request."""
@@ -243,7 +243,8 @@ class Connection:
                 if self.api_versions is known and self.is_open:
                     await self.refresh()
 
-    def _was_closed(self) -> BrokerConnectionError:
+    def was_closed(self) -> BrokerConnectionError:
+        """What a call raises during or after close()."""
         return BrokerConnectionError("the connection was closed", address=str(self.address))
 
     @property
@@ -275,7 +276,7 @@ class Connection:
                 await self._drop()
                 await self._open()
             if self._channel is None:
-                raise self._was_closed()
+                raise self.was_closed()
             return self._channel
 
     async def _open(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import sys
 import threading
@@ -13,7 +14,7 @@ from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 from weakref import WeakSet
 
 from kwire.codec.arguments import check_seconds
@@ -207,7 +208,7 @@ class SyncConnection:
         try:
             self._refuse_deadlock()
             loop = self._post(call)
-        except (RuntimeError, BrokerConnectionError):
+        except (RuntimeError, BrokerConnectionError, MemoryError):
             work.close()
             raise
         try:
@@ -219,7 +220,7 @@ class SyncConnection:
                 raise BrokerTimeoutError(f"no end within {seconds:g} s", address=str(self.address)) from None
             raise
         if task.cancelled():
-            raise BrokerConnectionError("the connection was closed", address=str(self.address))
+            raise self._connection.was_closed()
         return task.result()
 
 
@@ -231,8 +232,15 @@ class _Call(Generic[T]):
     """
 
     def __init__(self, work: Coroutine[Any, Any, T]) -> None:
-        self.work, self.task, self.error = work, cast("asyncio.Task[T] | None", None), cast("MemoryError | None", None)
+        self.work = work
+        self.task: asyncio.Task[T] | None = None
+        self.error: MemoryError | BrokerConnectionError | None = None  # in place of what the task gives
         self.ended: SimpleQueue[object] = SimpleQueue()
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the loop has taken it up."""
+        return self.error is not None or self.task is not None
 
     @property
     def has_ended(self) -> bool:
@@ -242,7 +250,7 @@ class _Call(Generic[T]):
     def wait(self, seconds: float, ask: Callable[[], object]) -> asyncio.Task[T]:
         """The task of the work, when it has ended. ask: asks the loop again to begin it.
 
-        Raises MemoryError; TimeoutError after so many seconds, as the task has lost its own timeout.
+        Raises its error; TimeoutError after so many seconds, as the task has lost its own timeout.
         """
         until = time.monotonic() + seconds
         while not self.has_ended:
@@ -309,17 +317,15 @@ class _Loop:
 
         asyncio loses the end of a task where it finds no memory: then the thread ends without it.
         """
-        until = time.monotonic() + _PATIENCE
+        until = math.inf  # it has not begun: a callback of the user may run
         while not self._has_ended:
             try:
                 self._gone.get(timeout=_TURN)
             except Empty:
+                if until == math.inf and closing.has_begun:
+                    until = time.monotonic() + _PATIENCE
                 with suppress(RuntimeError):  # the loop is closed
-                    if time.monotonic() < until:
-                        self.post(partial(self.begin, closing, self.end))
-                    else:
-                        self.post(self._connection.abort)
-                        self.post(self.stop)
+                    self.post(partial(self.begin, closing, self.end) if time.monotonic() < until else self._abandon)
 
     def begin(self, call: _Call[Any], then: Callable[[], object] = lambda: None) -> None:
         """Start a call, in the loop. Its exception is always retrieved, even if its caller no longer waits.
@@ -328,7 +334,7 @@ class _Loop:
         """
         if call.has_ended:
             then()
-        if call.has_ended or call.task is not None:
+        if call.has_begun:
             return
         try:
             self._calls[call.work] = call
@@ -357,6 +363,13 @@ class _Loop:
                 return
         except MemoryError:  # what is left goes with the loop
             pass
+        self.stop()
+
+    def _abandon(self) -> None:
+        """Stop the loop, whatever runs in it."""
+        self._connection.abort()
+        for call in self._calls.values():
+            call.error = self._connection.was_closed()
         self.stop()
 
     def _cancel_all(self) -> set[asyncio.Task[Any]]:
