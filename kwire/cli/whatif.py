@@ -100,7 +100,7 @@ def _print(result: Any) -> None:
         saved = f"{100 * (1 - one.size / result.stored):.1f} %" if result.stored else "-"
         cells = [str(one), amount(one.size), saved, f"{one.ratio:.3f}", f"{one.mean_ratio:.3f}"]
         for seconds in (one.compress_seconds, one.decompress_seconds):
-            cells += [f"{seconds:.3f} s", f"{one.speed(seconds) / 1e6:,.1f}"] if seconds else ["-", "-"]
+            cells += [f"{seconds:.3f} s", f"{one.speed(seconds) / 1e6:7,.1f}"] if seconds else ["-", "-"]
         rows.append([*cells, *([amount(result.estimate(one))] * result.sampled)])
     if result.batches:
         out.print(table("", columns, rows))
