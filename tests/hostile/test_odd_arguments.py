@@ -16,6 +16,7 @@ import kwire
 from kwire import capture, compression, messages, net, schema
 from kwire.errors import EncodeError
 from kwire.net.features import feature
+from tests.hostile.wrong_arguments import Liar
 
 pytestmark = pytest.mark.quick
 
@@ -138,23 +139,6 @@ def test_a_long_name_of_a_codec_is_cut_in_the_error() -> None:
     with pytest.raises(kwire.CorruptBatchError) as corrupt:
         compression.decompress("x" * 10**6, b"", limit=1)
     assert len(str(refused.value)) + len(str(corrupt.value)) < 500
-
-
-class Liar(int):
-    """An int that says yes to every comparison."""
-
-    __hash__ = int.__hash__
-
-    def __eq__(self, other: object) -> bool:
-        return True
-
-    def __ne__(self, other: object) -> bool:
-        return False
-
-    def __le__(self, other: object) -> bool:
-        return True
-
-    __lt__ = __ge__ = __gt__ = __le__
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip"])

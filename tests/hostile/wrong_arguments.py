@@ -49,7 +49,7 @@ class _Path:
         return 5
 
 
-class _Liar(int):
+class Liar(int):
     """Says that it is whatever it is compared with."""
 
     __hash__ = int.__hash__
@@ -73,7 +73,7 @@ VALUES: tuple[Any, ...] = (
     "latest", "keep", "raise", "4.4", "4.4.0", "3.9-IV0", "9" * 5000, "٣", "1_000", "0x10", "1e3", "null",
     '{"a": {"0": -5}}', '{"a": {"0": 1e400}}', "[" * 100_000, '{"a":' * 20_000, "1k", "-1k", "9" * 30 + "g", ",,",
     "1;2", numpy.array("offset"), numpy.timedelta64(5), memoryview(bytes(4)).cast("B", (2, 2)),
-    _Liar(77), _Liar(-1),
+    Liar(77), Liar(-1),
 )  # fmt: skip
 
 
