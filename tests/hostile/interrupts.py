@@ -775,9 +775,10 @@ def disturb(make: Callable[[], Work], dice: random.Random, moments: int) -> Coun
             check(work, kind, value, wanted, counts, f"after {delay * 1e6:.0f} us")
         for _ in range(spread // 6):  # on the way out as well: what is left then can only be thrown away
             work = make()
+            expected = work.call()  # with the names of its own files
             kind, value = alarm.during(work.call, 1e-6 + took * dice.random(), 3)
             if kind == "value":
-                same(value, wanted, "of a call that was interrupted again and again")
+                same(value, expected, "of a call that was interrupted again and again")
             counts["again and again"] += 1
             time.sleep(0.1)  # what is left may be beginning still, and is not to be taken for what comes after it
     finally:
