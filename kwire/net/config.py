@@ -34,8 +34,8 @@ def read_config(path: str | Path) -> Options:
     check_type(path, (str, os.PathLike), "path", "a str or os.PathLike")
     try:  # raised here, where no local variable holds a secret: some tools show those of a traceback
         return keywords_of(_properties_in(path))
-    except LimitError:
-        raise
+    except LimitError as error:
+        raise error.with_traceback(None) from None
     except BrokerConnectionError as error:
         raise type(error)(error.reason, address=str(path)) from None
     except ValueError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Generator
@@ -112,6 +113,7 @@ class Credentials:
             return self._plain()
         if self.mechanism == "OAUTHBEARER":
             assert self._callback is not None
+            task = asyncio.current_task()
             try:
                 token = self._callback()
                 if inspect.isawaitable(token):
@@ -120,6 +122,10 @@ class Credentials:
                 extensions = dict(extensions)
                 if not all(isinstance(part, str) for part in (text, *extensions, *extensions.values())):
                     raise TypeError
+            except asyncio.CancelledError:
+                if task is None or task.cancelling():
+                    raise  # of this call
+                raise Refused("the token callback was cancelled") from None
             except Exception as error:
                 raise Refused(f"the token callback failed: {type(error).__name__}") from None
             return self._bearer(text, extensions)
@@ -148,7 +154,9 @@ class Credentials:
     def _bearer(self, token: str, extensions: dict[str, str]) -> _Dialogue:
         if not token or any(not 33 <= ord(char) <= 126 for char in token):
             raise Refused("the token callback returned an invalid bearer token")
-        if not all(_NAME.fullmatch(name) and _VALUE.fullmatch(value) for name, value in extensions.items()):
+        if "auth" in extensions or not all(
+            _NAME.fullmatch(name) and _VALUE.fullmatch(value) for name, value in extensions.items()
+        ):
             raise Refused("the token callback returned invalid SASL extensions")
         pairs = "".join(f"{name}={value}\x01" for name, value in extensions.items())
         problem = yield f"n,,\x01auth=Bearer {token}\x01{pairs}\x01".encode()

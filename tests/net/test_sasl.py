@@ -318,12 +318,56 @@ def test_tokens_of_awaitables_extensions_and_callbacks_that_fail() -> None:
                 await connection.send(METADATA)
             sent = next(r for r in broker.requests if r.name == "SaslAuthenticate").message.auth_bytes
             assert sent == b"n,,\x01auth=Bearer good.one.\x01traceparent=1\x01\x01"
-            bad = ((fails, "RuntimeError"), (lambda: "", "invalid bearer token"), (lambda: 5, "TypeError"))
+            bad: Any = ((fails, "RuntimeError"), (lambda: "", "invalid bearer token"), (lambda: 5, "TypeError"),
+                        (lambda: ("good.one.", {"auth": "Bearer x"}), "invalid SASL extensions"))
             for callback, reason in bad:
                 with pytest.raises(AuthenticationError, match=reason) as caught:
                     async with connect(broker.address, sasl=callback):
                         pass
                 assert "secret-guess" not in str(caught.value)
+
+    run(work())
+
+
+def test_a_token_callback_that_is_cancelled_is_an_authentication_error() -> None:
+    """Its own task was: nobody has cancelled the call."""
+    given: list[str] = ["good.one."]
+
+    async def token() -> str:
+        if given:
+            return given.pop()
+        task = asyncio.ensure_future(asyncio.sleep(9, ""))
+        task.cancel()
+        return await task
+
+    async def work() -> None:
+        async with (
+            Guarded(NEW, "OAUTHBEARER", lifetime=1) as broker, asyncio.timeout(9),
+            connect(broker.address, sasl=token) as connection,
+        ):  # fmt: skip
+            while connection.is_open:  # until it should authenticate again
+                await asyncio.sleep(0.01)
+            with pytest.raises(AuthenticationError, match="the token callback was cancelled"):
+                await connection.send(METADATA)
+
+    run(work())
+
+
+def test_a_call_that_is_cancelled_in_its_token_callback_is_cancelled() -> None:
+    began = asyncio.Event()
+
+    async def token() -> str:
+        began.set()
+        await asyncio.sleep(9)
+        return ""
+
+    async def work() -> None:
+        async with Guarded(NEW, "OAUTHBEARER") as broker:
+            opening = asyncio.ensure_future(connect(broker.address, sasl=token).open())
+            await began.wait()
+            opening.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await opening
 
     run(work())
 
