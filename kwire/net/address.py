@@ -37,7 +37,9 @@ def address(text: str, *, any_port: bool = False) -> Address:
 
 
 def _is_encodable(host: str) -> bool:
-    """Whether a host can be asked for: of a name each label has 1 to 63 bytes."""
+    """Whether a host can be asked for: of a name each label has 1 to 63 bytes, and none of them is 0."""
+    if "\0" in host:  # a resolver would ask for what is before it
+        return False
     try:
         host.encode("idna")
     except UnicodeError:

@@ -20,8 +20,10 @@ async def dial(
     """Connect to the first address of a host that answers; the options are those of asyncio.open_connection.
 
     seconds: the time that the caller gives to all; each address but the last has a share of it, as one that is down
-    may say nothing. Raises what asyncio.open_connection raises; an error of TLS at the first address.
+    may say nothing. Raises what asyncio.open_connection raises; an error of TLS at the first address; ValueError.
     """
+    if "\0" in host:  # a broker's metadata names it; a resolver would ask for what is before it
+        raise ValueError("a host name with a NUL")
     *others, last = await _addresses(host)
     for address in others:
         try:

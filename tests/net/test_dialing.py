@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -16,8 +17,11 @@ import pytest
 
 from kwire.capture.tap import connected
 from kwire.fleet import Fleet
-from kwire.net import BrokerTimeoutError, connect_sync, dialing
+from kwire.net import BrokerTimeoutError, connect, connect_sync, dialing
+from kwire.net.address import Address
+from kwire.net.channel import Channel
 from kwire.net.errors import BrokerConnectionError
+from tests.net.fake import run, sockets
 
 pytestmark = pytest.mark.quick
 
@@ -118,3 +122,17 @@ def test_a_process_ends_while_the_resolver_is_slow() -> None:
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30)
     assert (ended.returncode, ended.stderr) == (1, "kwire: slow.example:9092: no answer within 0.1 s\n")
+
+
+@pytest.mark.parametrize("tls", [None, True])
+def test_a_host_with_a_nul_is_not_asked_for(tls: bool | None) -> None:
+    """What is before it was connected to, or TLS raised a TypeError."""
+    async def work() -> None:
+        with pytest.raises(BrokerConnectionError, match="invalid broker address"):
+            connect("localhost\0.evil:9092", tls=tls)
+        before = sockets()
+        with pytest.raises(BrokerConnectionError, match="invalid host name or port"):
+            await Channel.open(Address("localhost\0.evil", 9092), tls=ssl.create_default_context() if tls else None)
+        assert sockets() == before
+
+    run(work())
