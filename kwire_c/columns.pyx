@@ -327,7 +327,7 @@ cdef class Column:
         """
         try:
             import numpy
-        except ImportError as missing:
+        except ModuleNotFoundError as missing:
             raise ImportError("to_numpy needs numpy: pip install numpy") from missing
 
         if self.struct_format is None:

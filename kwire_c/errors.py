@@ -105,7 +105,7 @@ ObsoleteBrokerVersion = UnsupportedVersionError
 
 
 class MissingCodecError(KwireError, ImportError):
-    """A compression codec whose library is not installed; the text names the package or extra to install."""
+    """A compression codec whose library is not installed (the text names what to install) or cannot be loaded."""
 
 
 # Users and pickles see these classes where they import them from, not in kwire_c.errors.

@@ -71,7 +71,7 @@ def to_pandas(table: Table) -> pandas.DataFrame:
     try:
         import pandas  # noqa: F401 (pyarrow needs it)
         import pyarrow
-    except ImportError as missing:
+    except ModuleNotFoundError as missing:
         raise ImportError("to_pandas needs pandas and pyarrow: pip install pandas 'kwire[arrow]'") from missing
     frame: pandas.DataFrame = pyarrow.table(table).to_pandas()
     return frame
@@ -81,7 +81,7 @@ def to_polars(table: Table) -> polars.DataFrame:
     """The table as a polars.DataFrame."""
     try:
         import polars
-    except ImportError as missing:
+    except ModuleNotFoundError as missing:
         raise ImportError("to_polars needs polars: pip install polars") from missing
     return polars.DataFrame(table)
 

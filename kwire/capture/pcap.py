@@ -79,7 +79,7 @@ def read_segments(path: str, unread: Unread) -> Iterator[TcpSegment]:
             raise located(WrongFileError(reason), path)
         try:
             import dpkt
-        except ImportError as error:
+        except ModuleNotFoundError as error:
             raise ImportError(f"{path}: reading packets needs dpkt: pip install 'kwire[capture]'") from error
         link_layers = _link_layers(dpkt)
         malformed = (dpkt.Error, struct.error, ValueError, LookupError, TypeError, AttributeError, RecursionError)

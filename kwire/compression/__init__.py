@@ -21,6 +21,14 @@ Compress = Callable[[Any, "int | None", int], bytes]
 _MAX_LIMIT = (1 << 63) - 1  # the largest size that a library accepts
 
 
+def unusable(codec: str, needs: str, *errors: ImportError) -> MissingCodecError:
+    """The error of a codec none of whose libraries can be used. needs: what to install, if none is installed."""
+    broken = [str(error) for error in errors if not isinstance(error, ModuleNotFoundError)]
+    if broken:  # installed, but for another processor, damaged, or larger than the memory that is left
+        return MissingCodecError(f"{codec}: its library cannot be loaded: {'; '.join(broken)}")
+    return MissingCodecError(f"{codec} needs {needs}")
+
+
 def decompress(codec: str | int, data: Any, *, limit: int, magic: int = 2) -> Any:
     """The decompressed records of a batch, as Kafka's Compression.wrapForInput reads them.
 
@@ -69,7 +77,7 @@ def compress(codec: str | int, data: Any, *, level: int | None = None, magic: in
 
 
 def libraries() -> dict[str, str]:
-    """Codec name -> the library that reads it and its version; "missing" if none is installed."""
+    """Codec name -> the library that reads it and its version; "missing" if none can be loaded."""
     in_use = {"none": "none"}
     for name in CODECS[1:]:
         try:

@@ -5,26 +5,31 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from kwire.errors import CorruptBatchError, EncodeError, KwireError, LimitError, MissingCodecError
+from kwire.compression import unusable
+from kwire.errors import CorruptBatchError, EncodeError, KwireError, LimitError
 from kwire_c.containers import Lz4Blocks, Room, xxh32
 from kwire_c.printable import brief
 
 cramjam: Any
 lz4_block: Any
+_missing: list[ImportError] = []
 try:
     import cramjam
-except ImportError:
+except ImportError as error:
     cramjam = None
+    _missing.append(error)
 try:
     # lz4 is faster for a single block; cramjam decompresses many into one buffer without a copy
     import lz4.block
     from lz4.version import version as _version
 
     lz4_block = lz4.block
-except ImportError:
+except ImportError as error:
     lz4_block, _version = None, ""
+    _missing.append(error)
 if cramjam is None and lz4_block is None:
-    raise MissingCodecError("lz4 needs cramjam or lz4; neither is installed: pip install cramjam (or 'kwire[fast]')")
+    raise unusable(
+        "lz4", "cramjam or lz4; neither is installed: pip install cramjam (or 'kwire[fast]')", *_missing)
 
 LIBRARY = ", ".join([f"lz4 {_version}"] * bool(lz4_block) + ([f"cramjam {cramjam.__version__}"] if cramjam else []))
 _ERRORS = (*((lz4_block.LZ4BlockError,) if lz4_block else ()), *((cramjam.DecompressionError,) if cramjam else ()))

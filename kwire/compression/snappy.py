@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from kwire.errors import CorruptBatchError, EncodeError, MissingCodecError
+from kwire.compression import unusable
+from kwire.errors import CorruptBatchError, EncodeError
 from kwire_c.containers import Room, SnappyBlocks
 from kwire_c.printable import brief
 
 try:
     import cramjam
-except ImportError:
-    raise MissingCodecError("snappy needs cramjam, which is not installed: pip install cramjam") from None
+except ImportError as error:
+    raise unusable("snappy", "cramjam, which is not installed: pip install cramjam", error) from None
 
 LIBRARY = f"cramjam {cramjam.__version__}"
 

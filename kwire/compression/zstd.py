@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from kwire.errors import CorruptBatchError, EncodeError, LimitError, MissingCodecError
+from kwire.compression import unusable
+from kwire.errors import CorruptBatchError, EncodeError, LimitError
 from kwire_c.containers import Room, ZstdFrames
 from kwire_c.printable import brief
 
@@ -16,13 +17,13 @@ try:
 
     LIBRARY = f"zstandard {zstandard.__version__}"
     _Error = zstandard.ZstdError
-except ImportError:
+except ImportError as error:
     zstandard = None
     try:
         import cramjam
-    except ImportError:
-        raise MissingCodecError(
-            "zstd needs cramjam or zstandard; neither is installed: pip install cramjam (or 'kwire[fast]')"
+    except ImportError as other:
+        raise unusable(
+            "zstd", "cramjam or zstandard; neither is installed: pip install cramjam (or 'kwire[fast]')", error, other
         ) from None
 
     LIBRARY = f"cramjam {cramjam.__version__}"

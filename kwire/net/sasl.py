@@ -137,8 +137,10 @@ class Credentials:
     def _scram(self) -> _Dialogue:
         try:
             from scramp import ScramClient, ScramException
-        except ImportError as missing:
+        except ModuleNotFoundError as missing:
             raise Refused(f"SCRAM needs {missing.name}: pip install 'kwire[net]'") from None
+        except ImportError as error:
+            raise Refused(f"SCRAM: its library cannot be loaded: {error}") from None
         try:
             client = ScramClient([self.mechanism], self.user, "")
             client.password = self._password.encode()  # unchanged: Kafka's brokers and clients do not apply SASLprep

@@ -28,7 +28,7 @@ def environment(*, untrusted: bool = False) -> Environment:
     """
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise ImportError("HTML pages need jinja2: pip install 'kwire[report]'") from error
     environment = Environment(
         loader=FileSystemLoader(_HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,

