@@ -16,6 +16,7 @@ _VERSIONS = {
     "TLSv1": ssl.TLSVersion.TLSv1, "TLSv1.1": ssl.TLSVersion.TLSv1_1, "TLSv1.2": ssl.TLSVersion.TLSv1_2,
     "TLSv1.3": ssl.TLSVersion.TLSv1_3,
 }  # fmt: skip
+_MOST_PASSWORD = 1024  # bytes, the most that the ssl module takes
 
 
 def tls_context(tls: bool | ssl.SSLContext) -> ssl.SSLContext | None:
@@ -33,18 +34,10 @@ def context_of(properties: Mapping[str, str]) -> ssl.SSLContext:
     Raises BrokerConnectionError for stores of other types, files that cannot be read and invalid certificates or keys,
     LimitError for a file of more than 16 MiB.
     """
-    try:
+    with _loading("truststore"):
         context = _context(properties)
+    with _loading("keystore", " (wrong ssl.key.password?)"):
         _add_certificate(context, properties)
-    except ssl.SSLError as error:
-        text = (error.reason or str(error)).replace("_", " ").lower()
-        raise BrokerConnectionError(f"cannot load the ssl.* stores: {text} (wrong ssl.key.password?)") from None
-    except (BrokerConnectionError, LimitError):
-        raise
-    except OSError as error:
-        raise BrokerConnectionError(f"{error.filename}: {error.strerror}") from None
-    except ValueError:  # an empty store, a NUL in a path
-        raise BrokerConnectionError("cannot load the ssl.* stores: no certificate, or an invalid path") from None
     if (properties.get("ssl.endpoint.identification.algorithm", "https") or "").lower() != "https":
         context.check_hostname = False
     enabled = [part.strip() for part in properties.get("ssl.enabled.protocols", "").split(",") if part.strip()]
@@ -57,6 +50,23 @@ def context_of(properties: Mapping[str, str]) -> ssl.SSLContext:
         context.minimum_version = min(_VERSIONS[name] for name in enabled)
         context.maximum_version = max(_VERSIONS[name] for name in enabled)
     return context
+
+
+@contextlib.contextmanager
+def _loading(store: str, hint: str = "") -> Iterator[None]:
+    """Raise BrokerConnectionError, which names the store, for what ssl makes of one that it cannot load."""
+    try:
+        yield
+    except ssl.SSLError as error:
+        text = (error.reason or str(error)).replace("_", " ").lower()
+        raise BrokerConnectionError(f"cannot load the store of ssl.{store}.*: {text}{hint}") from None
+    except (BrokerConnectionError, LimitError):
+        raise
+    except OSError as error:
+        raise BrokerConnectionError(f"{error.filename}: {error.strerror}") from None
+    except ValueError:  # an empty store, a NUL in a path
+        text = f"cannot load the store of ssl.{store}.*: no certificate, or an invalid path"
+        raise BrokerConnectionError(text) from None
 
 
 def _context(properties: Mapping[str, str]) -> ssl.SSLContext:
@@ -78,6 +88,9 @@ def _add_certificate(context: ssl.SSLContext, properties: Mapping[str, str]) -> 
     if text is None:
         return
     password = properties.get("ssl.key.password", "").encode("utf-8", "replace")
+    if len(password) > _MOST_PASSWORD:
+        raise BrokerConnectionError(
+            f"ssl.key.password: expected at most {_MOST_PASSWORD} bytes, found {len(password)}")
     with _private_file(text) as path:  # the ssl module loads keys from files only
         context.load_cert_chain(path, password=lambda: password)
 

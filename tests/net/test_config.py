@@ -50,8 +50,13 @@ def test_invalid_properties() -> None:
         ({"security.protocol": "SSL", "ssl.enabled.protocols": "SSLv3"}, "unknown TLS version 'SSLv3'"),
         ({"security.protocol": "SSL", "ssl.truststore.location": "/nowhere.pem"}, "/nowhere.pem: No such file"),
         ({"security.protocol": "SSL", "ssl.keystore.key": "x"}, "must be set together"),
-        ({"security.protocol": "SSL", "ssl.truststore.certificates": "x"}, "cannot load the ssl"),
-    ):
+        ({"security.protocol": "SSL", "ssl.truststore.certificates": "x"}, r"of ssl\.truststore\.\*: .*[^?]$"),
+        ({"security.protocol": "SSL", "ssl.truststore.certificates": ""}, r"of ssl\.truststore\.\*: no certificate"),
+        ({"security.protocol": "SSL", "ssl.keystore.key": "x", "ssl.keystore.certificate.chain": "y"},
+         r"of ssl\.keystore\.\*: .*\(wrong ssl\.key\.password\?\)$"),
+        ({"security.protocol": "SSL", "ssl.keystore.key": "x", "ssl.keystore.certificate.chain": "y",
+          "ssl.key.password": "p" * 1025}, r"ssl\.key\.password: expected at most 1024 bytes, found 1025$"),
+    ):  # fmt: skip
         with pytest.raises(BrokerConnectionError, match=reason):
             keywords_of(properties)
     assert keywords_of({"client.id": "me", "request.timeout.ms": "1500", "acks": "all"}) == {
