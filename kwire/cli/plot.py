@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import warnings
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -54,7 +55,7 @@ def _figure(path: str) -> tuple[Any, str]:
     """(a new figure, "png", "svg" or "pdf"). Raises as draw."""
     try:
         from matplotlib.figure import Figure
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise ImportError(f"{path}: plots need matplotlib: pip install 'kwire[report]'") from error
     kind = "png" if path == "-" else path.rpartition(".")[2].lower()
     if kind not in ("png", "svg", "pdf"):
@@ -67,9 +68,12 @@ def _save(figure: Any, grid: Iterable[Any], path: str, kind: str, *, inputs: Ite
         axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(labelsize=9)
         axes.set_axisbelow(True)
-    with new_file(path, inputs=inputs, force=force) as file, warnings.catch_warnings():
+    picture = io.BytesIO()
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about characters that the font lacks
-        figure.savefig(file, format=kind)
+        figure.savefig(picture, format=kind)  # before the file is begun: without memory, OpenBLAS ends the process
+    with new_file(path, inputs=inputs, force=force) as file:
+        file.write(picture.getbuffer())
 
 
 def check(path: str, as_value: bool) -> None:

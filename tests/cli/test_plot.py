@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from kwire.cli import main, plot
+from tests.cli.test_log import ROOT
 from tests.storage.making import batch, in_transaction, marker, write_segment
 
 
@@ -94,3 +98,14 @@ def test_control_records_are_counted_apart(tmp_path: Path, capsys: pytest.Captur
     row = next(line for line in out.splitlines() if line.strip().startswith("t-0"))
     assert row.split()[1:4] == ["0..7", "4", "6"] and "none" not in row and "zstd" in row
     assert "2 control records in 2 batches (156 B) are not counted as records." in out
+
+
+def test_a_process_that_ends_while_it_draws_leaves_no_file(tmp_path: Path) -> None:
+    """As OpenBLAS ends it where it finds no memory."""
+    write_segment(tmp_path / "orders-0", 0, [batch(0)])
+    program = ("import os, sys; from matplotlib.figure import Figure; from kwire.cli import main\n"
+               "Figure.savefig = lambda *_, **__: os._exit(7)\n"
+               "main(['log', 'stats', 'orders-0', '--plot', 'p.png'])")  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    assert subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=environment, check=False).returncode == 7
+    assert [path.name for path in tmp_path.iterdir()] == ["orders-0"]

@@ -1,17 +1,18 @@
-"""The signals that stop a command which runs until it is stopped."""
+"""Signals: Ctrl-C as a command is imported, and those that stop a command which runs until it is stopped."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
-import kwire.cli
 from kwire.cli.signals import stopped
+from tests.cli.test_log import ROOT
 
 pytestmark = pytest.mark.quick
 
@@ -37,14 +38,19 @@ def test_each_of_them(number: int) -> None:
     assert asyncio.run(_is_stopped(number))
 
 
-def test_ctrl_c_before_the_command_begins(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def interrupted(_: Any) -> int:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(kwire.cli, "_main", interrupted)
-    assert kwire.cli.main(["log", "ls"]) == 130 and capsys.readouterr().err == "kwire: interrupted\n"
+@pytest.mark.parametrize("module", ["kwire.cli.run", "click", "kwire.cli.root", "kwire.cli.log"])
+def test_ctrl_c_while_modules_are_imported(module: str) -> None:
+    program = (
+        "import sys\n"
+        "class Interrupted:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {module!r}: raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupted())\n"
+        "from kwire.cli import main\n"
+        "sys.exit(main(['log', 'ls', '/nowhere']))\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr.lstrip("\n")) == (130, "", "kwire: interrupted\n")
 
 
 def test_nohup() -> None:
