@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, Any, NamedTuple, cast
 
+from kwire.capture.tunnels import carried, is_fragment, is_of_tunnel
 from kwire.errors import LimitError, WrongFileError
 from kwire.storage.places import filesystem
 from kwire.storage.places.file_kinds import SNIFFED, check_capture
@@ -90,7 +91,7 @@ def read_segments(path: str, unread: Unread) -> Iterator[TcpSegment]:
                 continue
             unread.read += 1
             try:
-                segment = _segment(dpkt, time, layer(packet[:_HEAD]), packet, unread)
+                segment = _segment(dpkt, time, carried(dpkt, layer(packet[:_HEAD])), packet, unread)
             except malformed:
                 unread.damaged += 1
                 continue
@@ -269,21 +270,20 @@ def _untagged(dpkt: Any, packet: Any) -> Any:
 def _segment(dpkt: Any, time: int, packet: Any, whole_packet: bytes, unread: Unread) -> TcpSegment | None:
     """The TCP segment in an IP packet, None for other protocols. whole_packet: all bytes, with the link header."""
     if isinstance(packet, dpkt.ip.IP):
-        family, protocol = socket.AF_INET, packet.p
-        fragment = bool(packet.mf or packet.offset)
+        family = socket.AF_INET
         ip_size = packet.len - packet.hl * 4 if packet.len else None
     elif isinstance(packet, dpkt.ip6.IP6):
-        family, protocol = socket.AF_INET6, packet.p
-        fragment = any(getattr(header, "frag_off", 0) or getattr(header, "m_flag", 0)
-                       for header in packet.all_extension_headers)
+        family = socket.AF_INET6
         headers = sum(header.length for header in packet.all_extension_headers)
         ip_size = packet.plen - headers if packet.plen else None
     else:
         return None
-    if protocol != dpkt.ip.IP_PROTO_TCP:
+    if packet.p != dpkt.ip.IP_PROTO_TCP and not is_of_tunnel(dpkt, packet):
         return None
-    if fragment:
+    if is_fragment(packet):
         unread.fragments += 1
+        return None
+    if packet.p != dpkt.ip.IP_PROTO_TCP:  # a tunnel that carries something else
         return None
     tcp = packet.data
     if not isinstance(tcp, dpkt.tcp.TCP):
