@@ -320,7 +320,7 @@ class Followed:
             log = self._log(files)
             place = self._places.get(key) or log.start()
             reached = log.advance(place)
-            for file, start, end, bounds in log.ranges(place, reached):
+            for file, start, end, bounds, _ in log.ranges(place, reached):
                 first, until = self._records.span["start_offset"], self._records.span["end_offset"]
                 low, high = bounds.start_offset, bounds.end_offset
                 self._output.show(

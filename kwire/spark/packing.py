@@ -15,6 +15,7 @@ from kwire.storage import SegmentFile, Transactions
 from kwire.storage.isolation.planned_log import LogEnd
 from kwire.storage.places.filesystem import shown
 from kwire.storage.reading.bounds import NO_BOUNDS, Bounds
+from kwire.storage.reading.log_follower import Planned
 from kwire_c.printable import printable
 from kwire_c.record_batch import RECORD_BATCH_OVERHEAD
 
@@ -26,7 +27,7 @@ class SegmentRange(NamedTuple):
 
     exact: start and end are boundaries of batches, else any bytes. last: a torn tail in the range is reported. bounds:
     on the records. log_end: where the log ended then, for readCommitted
-    (a file without an offset in its name: what it leaves out); None: everything is read.
+    (a file without an offset in its name: what it leaves out); None: everything is read. planned: of a stream.
     """
 
     file: SegmentFile
@@ -36,6 +37,7 @@ class SegmentRange(NamedTuple):
     bounds: Bounds = NO_BOUNDS
     log_end: LogEnd | Transactions | None = None
     exact: bool = False
+    planned: Planned | None = None
 
     def __repr__(self) -> str:
         end = "the end" if self.end is None else self.end

@@ -102,8 +102,11 @@ def _read_range(part: SegmentRange, options: Options, shaper: _Shaper | Internal
         max_batch_bytes=options.max_batch_bytes,
     )
     try:
-        if part.end is not None and segment.size < part.end:
-            reason = f"the file was truncated to {segment.size} bytes after bytes {part.start}..{part.end} were planned"
+        # compaction, too, makes a file smaller: pieces of it before and after would not be of one log
+        planned = part.end if part.planned is not None else max(part.file.size, part.end or 0)
+        if planned is not None and part.end is not None and segment.size < planned:
+            reason = (f"the file was truncated to {segment.size} bytes, or compacted, after bytes "
+                      f"{part.start}..{part.end} were planned")
             raise located(CorruptBatchError(reason, position=part.start), segment.path)
         for columns in pieces:
             yield from shaper.rows(columns)

@@ -20,10 +20,10 @@ from kwire.spark.stream_offsets import Key, StreamOffsets, key_of, partition_nam
 from kwire.spark.worker import SentToWorkers, in_one_line
 from kwire.storage import Partition, SegmentFile, Transactions
 from kwire.storage.isolation.planned_log import LogEnd
-from kwire.storage.places.discovery import place_of
+from kwire.storage.places.discovery import by_partition, place_of
 from kwire.storage.places.filesystem import is_url, open_file, shown
 from kwire.storage.reading.bounds import Bounds
-from kwire.storage.reading.log_follower import LogFollower, LogOffset, OpenTransaction
+from kwire.storage.reading.log_follower import LogFollower, LogOffset, OpenTransaction, Planned
 from kwire_c.printable import printable
 
 try:
@@ -62,7 +62,7 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
 
     def __init__(self, options: Options, schema: StructType) -> None:
         self.options, self.schema = options, schema
-        self.frozen: dict[str, int] | None = None
+        self.frozen: dict[str, int | None] | None = None  # None: a closed segment, which compaction may rewrite
         self.reached = StreamOffsets()
         self.turn: Key | None = None  # the partition that is read first under a limit
         self.limited = False
@@ -113,7 +113,9 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Fix the segments and their sizes of this moment as the end of the query (Spark 4.2 and newer)."""
-        self.frozen = {file.path: file.size for file in self._listed()}
+        files = self._listed()
+        last = {group[-1].path for group in by_partition(files).values()}
+        self.frozen = {file.path: file.size if file.path in last else None for file in files}
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
         """Return the end of each log for the query's progress (Spark 4.2 and newer): the lag is what is due before it.
@@ -158,21 +160,38 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
         self, part: SegmentRange, read: Callable[[SegmentRange], Iterator[pa.RecordBatch]]
     ) -> Iterator[pa.RecordBatch]:
         """Yield what is read of a range; what is lost of it is reported."""
-        path, planned = shown(part.file.path), f"bytes {part.start}..{part.end} of it were to be read"
+        path, bytes_ = shown(part.file.path), f"bytes {part.start}..{part.end} of it were to be read"
+        rewritten = f"{path} was compacted or written again since the micro-batch was planned: {bytes_}"
+        planned = part.planned or Planned(part.bounds, None, None)
         try:
-            size = open_file(part.file.path, self.options.storage_options).size()
-            if part.end is not None and size < part.end:
-                self._lost(f"{path} was truncated to {size} bytes: {planned}")
+            file = open_file(part.file.path, self.options.storage_options)
+            size = file.size()
+            if not planned.begins(file, size):
+                self._lost(rewritten)
+                if not part.exact:  # other tasks read pieces of the range, some perhaps before the change
+                    return
+                part = _by_offset(part, 0, size)
+            elif part.end is not None and size < max(part.end, 0 if planned.until is None else planned.until.position):
+                self._lost(f"{path} was truncated to {size} bytes: {bytes_}")
                 if size <= part.start:
                     return
-                part = part._replace(file=part.file._replace(size=size), end=size)
+                part = _by_offset(part, part.start, min(size, part.end))
+            elif not planned.ends(file, size):
+                self._lost(rewritten)
+                if not part.exact:
+                    return
+                part = _by_offset(part, part.start, size)
             yield from read(part)
         except FileNotFoundError:
-            self._lost(f"{path} was deleted: {planned}")
+            self._lost(f"{path} was deleted: {bytes_}")
         except CorruptBatchError as error:
-            if "truncated" not in error.reason:
+            if "truncated" in error.reason:
+                self._lost(f"{getattr(error, 'file', None) or path} was truncated while it was read: {bytes_}")
+                return
+            size = file.size()
+            if planned.begins(file, size) and planned.ends(file, size):
                 raise
-            self._lost(f"{getattr(error, 'file', None) or path} was truncated while it was read: {planned}")
+            self._lost(rewritten)
 
     # logs
 
@@ -194,7 +213,8 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
             if frozen and self.frozen is not None:
                 if file.path not in self.frozen:
                     continue
-                file = file._replace(size=min(file.size, self.frozen[file.path]))
+                most = self.frozen[file.path]
+                file = file if most is None else file._replace(size=min(file.size, most))
             folder = real_folder(file)
             if file.topic is None and file.partition is None and not is_url(file.path):
                 topic, number = place_of(f"{folder}/0.log")  # a symbolic link to a topic-N folder
@@ -327,12 +347,13 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
         bounds = self._bounds(log.files[0])
         log_end = LogEnd.of(log.files) if self.options.read_committed else None
         files = list(log.files)
-        for file, first, last, kept in log.ranges(start, end):
+        for file, first, last, kept, planned in log.ranges(start, end):
             known: LogEnd | Transactions | None = log_end
             if log_end is not None and file.base_offset < 0:  # no LogEnd can name it
                 after = Partition(files[files.index(file) :], self.options.storage_options).segments
                 known = after[0].transactions(first, last)
-            part = SegmentRange(file, first, last, False, bounds.narrowed(kept), known, exact=True)
+            part = SegmentRange(file, first, last, False, bounds.narrowed(kept), known, exact=True,
+                                planned=planned)
             yield from cuts(Portion(last - first, part), self.options.partition_bytes)
 
     def _bounds(self, file: SegmentFile) -> Bounds:
@@ -375,6 +396,12 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
                        f"since offset {transaction.first_offset} (waited {now - since:.0f} s so far): readCommitted "
                        "reads nothing after it")
         self.waiting[key] = transaction, since, warned
+
+
+def _by_offset(part: SegmentRange, start: int, end: int) -> SegmentRange:
+    """The records of a range in bytes [start, end) of a file that has changed."""
+    bounds = part.bounds if part.planned is None else part.bounds.narrowed(part.planned.offsets)
+    return part._replace(file=part.file._replace(size=end), start=start, end=end, bounds=bounds)
 
 
 def fair_shares(waiting: Mapping[Key, int], most: int) -> dict[Key, int]:

@@ -18,6 +18,7 @@ from kwire.errors import CorruptBatchError, KwireError
 from kwire.spark.options import parse
 from kwire.spark.packing import Portion, ReadTask, SegmentRange, cuts, packed, task_bytes
 from kwire.spark.partitions import Pushed, tasks
+from kwire.spark.reader import read_task
 from kwire.spark.schema import source_schema
 from kwire.spark.stream import SegmentStreamReader
 from kwire.storage import SegmentFile
@@ -226,3 +227,15 @@ def test_small_batches_that_wait_are_given_before_an_error(monkeypatch: pytest.M
     assert joined.to_pydict() == {"offset": [1, 2, 3]}
     with pytest.raises(KwireError, match="was truncated while it was read"):
         list(SegmentStreamReader(parse({"path": str(tmp_path)}), source_schema(False, False)).read(task))
+
+
+@pytest.mark.quick
+def test_a_piece_of_a_segment_that_became_smaller_is_not_read_as_if_nothing_had_happened(tmp_path: Path) -> None:
+    """Compaction moves records to bytes that other tasks read, perhaps before it."""
+    path = segment(tmp_path / "t-0", 0, *(batch(3 * number) for number in range(9)))
+    options = parse({"path": str(tmp_path), "partitionBytes": str(path.stat().st_size // 3), "openCostBytes": "0"})
+    first, *_ = pieces = tasks(options, Pushed())
+    assert len(pieces) > 2
+    path.write_bytes(b"".join(batch(3 * number) for number in range(9) if number != 1))
+    with pytest.raises(CorruptBatchError, match=r"was truncated to \d+ bytes, or compacted, after bytes 0"):
+        list(read_task(first, options, source_schema(False, False)))

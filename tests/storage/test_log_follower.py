@@ -38,7 +38,7 @@ class Log:
 
     def between(self, at: LogOffset, end: LogOffset) -> list[int]:
         read = []
-        for file, first, last, bounds in self.follower().ranges(at, end):
+        for file, first, last, bounds, _ in self.follower().ranges(at, end):
             for one in LogSegment(file.path).batches(first, last):
                 read += [record.offset for record in one if bounds.admits(record)]
         return read
@@ -178,6 +178,6 @@ def test_a_read_within_bounds_is_exact(tmp_path: Path) -> None:
     segment(log.folder, 0, batch(0, 5), batch(5, 5))
     follower = log.follower()
     start, end = follower.start(7), follower.end()
-    assert [bounds for *_, bounds in follower.ranges(start, end)] == [Bounds(7, None)]
+    assert [bounds for *_, bounds, _ in follower.ranges(start, end)] == [Bounds(7, None)]
     assert log.between(start, end) == [7, 8, 9]
     assert end == follower.advance(follower.start())._replace(log_start=0)

@@ -9,7 +9,7 @@ from zlib import crc32
 from kwire.storage.batches.batch_header import BatchHeader, examine
 from kwire.storage.batches.scanner import OBJECT_BYTES, WINDOW_BYTES, Scanner, Window, window_headers
 from kwire.storage.places.discovery import SegmentFile
-from kwire.storage.places.filesystem import open_unnamed, shown
+from kwire.storage.places.filesystem import File, open_unnamed, shown
 from kwire.storage.reading.bounds import Bounds
 from kwire.storage.reading.segment import LogSegment
 from kwire_c.record_batch import RECORD_BATCH_OVERHEAD
@@ -41,6 +41,25 @@ class LogOffset(NamedTuple):
     def is_exact(self) -> bool:
         """Is the offset due that of the next batch? Else the bytes from position on may hold earlier records."""
         return self.size > 0 or self.segment == self.offset
+
+
+class Planned(NamedTuple):
+    """What is known of a range of a segment: the offsets in it, and the places where it begins and ends.
+
+    before, until: None where no batch marks the place.
+    """
+
+    offsets: Bounds
+    before: LogOffset | None
+    until: LogOffset | None
+
+    def begins(self, file: File, size: int) -> bool:
+        """Are the bytes before the range those that were there?"""
+        return self.before is None or (self.before.position <= size and has_mark(file, self.before))
+
+    def ends(self, file: File, size: int) -> bool:
+        """Are the bytes at its end those that were there?"""
+        return self.until is None or (self.until.position <= size and has_mark(file, self.until))
 
 
 class OpenTransaction(NamedTuple):
@@ -184,8 +203,8 @@ class LogFollower:
             crossed += self._size(number) - position
             number, position = follower, 0
 
-    def ranges(self, start: LogOffset, end: LogOffset) -> Iterator[tuple[SegmentFile, int, int, Bounds]]:
-        """Yield (segment, first byte, byte after the last, offsets to keep) of what is between two places.
+    def ranges(self, start: LogOffset, end: LogOffset) -> Iterator[tuple[SegmentFile, int, int, Bounds, Planned]]:
+        """Yield (segment, first byte, byte after the last, offsets to keep, marks) of what is between two places.
 
         The bytes at both are compared with their marks; if those at the end are not what they were, lost is called, and
         the records are taken by offset. So it is if there are more or fewer bytes between them than there were.
@@ -211,7 +230,9 @@ class LogFollower:
         for number, position, stop in pieces:
             least = begun.offset if number == first and not begun.is_exact else None
             if stop > position:
-                yield self.files[number], position, stop, Bounds(least, until)
+                yield self.files[number], position, stop, Bounds(least, until), Planned(
+                    Bounds(begun.offset, end.offset), begun if number == first and begun.size else None,
+                    end if number == last and end.size and until is None else None)
 
     def _changed(self, end: LogOffset, what: str) -> None:
         self._lost(f"{self.name}: the records before offset {end.offset} are not those that were there when the "
@@ -294,9 +315,9 @@ class LogFollower:
         """Are the bytes that were read last still where they were?"""
         if at.position > self._size(number):
             return False
-        file, start = self._segment(number).file, at.position - at.size
+        file = self._segment(number).file
         if at.size:
-            return crc32(file.read(start, start + min(at.size, RECORD_BATCH_OVERHEAD))) == at.mark
+            return has_mark(file, at)
         if not 0 < at.position < self._size(number):
             return True
         return examine(file, at.position, self._size(number)).kind != "bad"  # a place without marks
@@ -505,6 +526,12 @@ class LogFollower:
                 if most is not None and end - position >= most:
                     return read(False)
         return read(True)
+
+
+def has_mark(file: File, at: LogOffset) -> bool:
+    """Is the batch that was read last before a place still there? The place has a size."""
+    start = at.position - at.size
+    return crc32(file.read(start, start + min(at.size, RECORD_BATCH_OVERHEAD))) == at.mark
 
 
 def _is_cleaned(header: BatchHeader) -> bool:
