@@ -77,7 +77,7 @@ def push(pushed: Pushed, condition: Any, columns: Mapping[str, str] = _RECORDS) 
     values: tuple[Any, ...] = condition.value if name == "In" else (getattr(condition, "value", None),)
     if name == "In":
         name = "EqualTo" if len(values) == 1 else "In"
-    if name not in (*_ORDER, "In") or any(value is None or isinstance(value, bool) for value in values):
+    if not values or name not in (*_ORDER, "In") or any(value is None or isinstance(value, bool) for value in values):
         return pushed, False
     if column in ("topic", "partition"):
         return _push_label(pushed, column, name, values)

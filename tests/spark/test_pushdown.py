@@ -38,6 +38,7 @@ if hasattr(datasource, "EqualTo"):
         (LessThan(("offset",), 4), Pushed(bounds=Bounds(end_offset=4)), True),
         (LessThanOrEqual(("offset",), 4), Pushed(bounds=Bounds(end_offset=5)), True),
         (In(("offset",), [9, 4]), Pushed(bounds=Bounds(4, 10)), False),
+        (In(("offset",), []), Pushed(), False),
         (In(("partition",), [1, 2]), Pushed(partitions=frozenset({1, 2})), True),
         (EqualTo(("topic",), "a"), Pushed(topics=frozenset({"a"})), True),
         (EqualTo(("timestamp",), NOON), Pushed(bounds=Bounds(None, None, NOON_MS, NOON_MS + 1)), False),
