@@ -324,6 +324,29 @@ def test_secrets_of_a_url_are_in_no_error_and_no_repr(stored: str) -> None:
     assert "memory://h/t-0/00000000000000000000.log" in str(caught.value)
 
 
+@pytest.mark.parametrize("kind", [OSError, PermissionError, KeyError, ValueError])
+@pytest.mark.parametrize("call", ["info", "ls", "cat_file"])
+def test_secrets_of_a_stores_keywords_are_in_no_error(
+    call: str, kind: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fsspec.implementations.memory import MemoryFileSystem
+
+    options = {"client_kwargs": {"api_token": "hunter2"}, "connection_string": "Host=h;AccountKey=SECRET==",
+               "proxy": "http://me:hunter3@proxy"}
+    monkeypatch.setattr(MemoryFileSystem, "__init__", lambda self, **_: super(MemoryFileSystem, self).__init__())
+    MemoryFileSystem().pipe("memory://k/t-0/00000000000000000000.log", batch(0))
+    for secret in ("hunter2", "SECRET==", "hunter3"):
+        def fail(*_: object, secret: str = secret, **__: object) -> None:
+            raise kind(f"GET /k with {secret}: denied")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(MemoryFileSystem, call, fail)
+            with pytest.raises(OSError, match="memory://k") as caught:
+                for file in discover("memory://k", options=options):
+                    list(LogSegment(file.path, options=options).batches())
+        assert secret not in everything_of(caught.value) and kind.__name__ in str(caught.value)
+
+
 @pytest.mark.parametrize(
     "password", ["hunter2,SECRET", "hun{ter2,SECRET}", "hunter2/SECRET", "hunter2?SECRET", "*hunter2"])
 def test_a_password_is_not_taken_apart(password: str, capsys: pytest.CaptureFixture[str]) -> None:

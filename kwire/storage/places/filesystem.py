@@ -10,7 +10,7 @@ import stat
 import tempfile
 import weakref
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 from urllib.parse import unquote
@@ -31,6 +31,9 @@ _LOCAL = re.compile(r"(?:file|local)://(?:localhost(?=/))?|file:(?=/)")
 # of a URL: user and password, also a password with / ? # in it (what follows the colon is no port); a signature
 _SECRETS = re.compile(r"(?<=://)(?:[^/?#]*@|(?!\[)[^/?#@:]*:(?!:|\d*(?:[/?#]|$)).*@)|\?.*=.*", re.DOTALL)
 _BETWEEN = re.compile("[:@]|[?&][^=&]*=")  # the parts of a secret
+# names of a store's keywords whose values are secrets, and what is between the parts of a value
+_NAMED_SECRET = re.compile(r"pass|pwd|secret|token|key|cred|auth|sas|signature|cookie|connection_string", re.IGNORECASE)
+_OF_VALUES = re.compile(r"[\s;:,@&]+|(?<=\w)=(?=\S)")
 _SHORTEST = 4  # characters of a part that no error may have
 _QUERY = re.compile(r"(?<=://)([^?]*)(\?.*)", re.DOTALL)
 _ROOTS = ("://", ":///")  # what URLs of a whole store end in
@@ -285,7 +288,7 @@ class RemoteFile:
         """Bytes of the object: as listed, else as it is now."""
         if self._listed >= 0:
             return self._listed
-        with _without_secrets(self.path):
+        with _without_secrets(self.path, self._options):
             store, path = self._store()
             store.invalidate_cache(store._parent(path))
             size = _size_in(store.info(path))
@@ -305,7 +308,7 @@ class RemoteFile:
         """Bytes [start, end), fetched; fewer at the object's end."""
         if end <= start:
             return b""
-        with _without_secrets(self.path):
+        with _without_secrets(self.path, self._options):
             store, path = self._store()
             data = bytes(memoryview(store.cat_file(path, start=start, end=end)))
         if len(data) <= end - start:
@@ -344,14 +347,35 @@ def shown_text(text: str) -> str:
     return _URL.sub(lambda url: shown(url[0]), text) if "://" in text else text
 
 
+def _secret_values(options: Any, is_secret: bool = False) -> Iterator[str]:
+    """The texts in a store's keywords that are secrets by their names, or by those of what they are in."""
+    if isinstance(options, Mapping):
+        for name, value in options.items():
+            yield from _secret_values(value, is_secret or _NAMED_SECRET.search(str(name)) is not None)
+    elif isinstance(options, list | tuple):
+        for value in options:
+            yield from _secret_values(value, is_secret)
+    elif isinstance(options, str):
+        if is_secret:
+            yield options
+        yield from (secret.strip("@?") for secret in _SECRETS.findall(options) if secret)
+    elif isinstance(options, bytes) and is_secret:
+        yield options.decode(errors="replace")
+
+
 @contextmanager
-def _without_secrets(path: str) -> Iterator[None]:
-    """Raise a store's error as an OSError that names the URL, without its secrets; a missing package by its name."""
+def _without_secrets(path: str, options: Mapping[str, Any] | None = None) -> Iterator[None]:
+    """Raise a store's error as an OSError that names the URL, without its secrets; a missing package by its name.
+
+    options: keywords of the store; the values of those that are named like secrets are secrets, too.
+    """
     secrets = [secret for secret in _SECRETS.findall(path) if secret]
     if _WEB.search(path):
         secrets += [match[2] for match in _QUERY.finditer(path)]
     parts = {secret.strip("@?") for secret in secrets}
     parts |= {part for secret in secrets for part in _BETWEEN.split(secret) if len(part) >= _SHORTEST}
+    parts |= {part for secret in _secret_values(options) for part in (secret, *_OF_VALUES.split(secret))
+              if len(part) >= _SHORTEST and part not in shown(path)}
     try:
         yield
     except Exception as error:
@@ -436,7 +460,7 @@ def store_of(path: str, options: dict[str, Any] | None = None) -> tuple[Any, str
     except ModuleNotFoundError as error:
         raise ImportError(f"{shown(path)}: reading URLs needs fsspec: pip install 'kwire[remote]'") from error
     place = os.getpid(), "/".join(path.split("/", 3)[:3]), repr(options or {})
-    with _without_secrets(path):
+    with _without_secrets(path, options):
         if place in _STORES:
             return _STORES[place], str(_STORES[place]._strip_protocol(path))
         if path.startswith(("s3://", "s3a://")):
@@ -573,6 +597,7 @@ class RemoteFolder:
 
     def __init__(self, url: str, options: dict[str, Any] | None = None) -> None:
         self._store, _ = store_of(url, options)
+        self._options = options
 
     def _inner(self, path: str) -> str:
         return str(self._store._strip_protocol(path))
@@ -580,7 +605,7 @@ class RemoteFolder:
     def entries(self, path: str) -> list[Entry]:
         """What is in a folder, sorted by name."""
         inner = self._inner(path)
-        with _without_secrets(path):
+        with _without_secrets(path, self._options):
             self._store.invalidate_cache(inner)
             listed = self._store.ls(inner, detail=True)
             self._store.invalidate_cache(inner)
@@ -594,7 +619,7 @@ class RemoteFolder:
     def entry(self, path: str) -> Entry | None:
         """What is at a path, None if nothing is: one question to the store, two for a folder of S3."""
         inner = self._inner(path)
-        with _without_secrets(path):
+        with _without_secrets(path, self._options):
             self._store.invalidate_cache(inner)
             try:
                 info = self._store.info(inner)
