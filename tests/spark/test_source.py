@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import datasource
 
 import kwire
@@ -271,3 +272,30 @@ def test_sql_reads_a_temporary_view_and_says_why_a_table_is_not_read(spark: Spar
         assert found == 3  # a Spark that gives a table's options to a Python source
     finally:
         spark.sql("DROP TABLE kwire_table")
+
+
+def test_values_of_options_are_in_no_plan_progress_checkpoint_or_error(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    segment(tmp_path / "logs" / "t-0", 0, batch(0))
+    secret = {"storageOptions": json.dumps({"token": "hunter2", "client_kwargs": {"password": "hunter2"}})}
+    rows = spark.read.format("kwire").options(**secret).load(f"file://{tmp_path}/logs")
+    for mode in ("extended", "formatted", "cost"):
+        rows.where("offset > 0").explain(mode=mode)
+    query = (
+        spark.readStream.format("kwire").options(**secret).load(str(tmp_path / "logs")).writeStream.format("noop")
+        .option("checkpointLocation", str(tmp_path / "state")).trigger(availableNow=True).start()
+    )
+    assert query.awaitTermination(120)
+    query.explain(True)
+    texts = [str(query.lastProgress), str(query.status), capsys.readouterr().out]
+    texts += [path.read_text(errors="replace") for path in (tmp_path / "state").rglob("*") if path.is_file()]
+    for url in ("memory://me:hunter2@h/none", "ftp://me:hunter2@127.0.0.1:1/none"):
+        with pytest.raises(AnalysisException) as caught:
+            spark.read.format("kwire").options(**secret).load(url).count()
+        failing = spark.readStream.format("kwire").options(**secret).load(url).writeStream.format("noop").start()
+        with pytest.raises(StreamingQueryException) as failed:
+            failing.awaitTermination(120)
+        texts += [str(caught.value), str(failed.value), str(failing.exception()), str(failing.lastProgress)]
+    assert len(texts) > 10
+    assert not any("hunter2" in text for text in texts)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+import gzip
 import os
 import pickle
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 READ = """
 import sys
+import tempfile
 from kwire.spark import decode_records
 from kwire.spark.options import parse
 from kwire.spark.partitions import Pushed, tasks
@@ -132,3 +135,37 @@ def test_types_of_spark() -> None:
     assert kinds.type == pa.int32() and kinds.to_pylist() == [0] * len(times)
     legacy = kwire.build_batch([(-1, b"k", b"v")], magic=0)
     assert as_spark_array(kwire.columns(legacy, ["timestamp_type"])["timestamp_type"], pa.int32()).to_pylist() == [-1]
+
+
+@pytest.mark.quick
+@pytest.mark.skipif(sys.platform != "linux", reason="lists /proc/self/fd")
+def test_an_abandoned_task_keeps_nothing_and_the_next_attempt_gives_the_same_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a task of take(1), a cancelled one, or one of two that run at a time; also of a .gz, which is spooled."""
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    data = b"".join(batch(base, 9_000) for base in range(0, 45_000, 9_000))
+    segment(tmp_path / "logs" / "t-0", 0, data)
+    segment(tmp_path / "logs" / "t-1", 0).with_suffix(".log.gz").write_bytes(gzip.compress(data, 1))
+    (tmp_path / "logs" / "t-1" / f"{0:020d}.log").unlink()
+    options, schema = parse({"path": str(tmp_path / "logs"), "openCostBytes": "128m"}), source_schema(False, False)
+    batch_reader, stream = SegmentReader(options, schema), SegmentStreamReader(options, schema)
+    start = stream.initialOffset()
+    plans = [(batch_reader, batch_reader.partitions()), (stream, stream.partitions(start, stream.latestOffset(start)))]
+    for reader, tasks in plans:
+        assert len(tasks) == 2
+        for task in tasks:
+            sent = pickle.dumps((reader, task))
+            open_before, whole = len(os.listdir("/proc/self/fd")), None
+            for attempt in range(3):
+                one, part = pickle.loads(sent)
+                rows = one.read(part)
+                first = next(rows)
+                if attempt:  # two at a time
+                    rest = pa.Table.from_batches([first, *rows])
+                    assert rest.num_rows == 45_000 and (whole is None or rest.equals(whole))
+                    whole = rest
+                del rows, first, one, part
+            gc.collect()
+            assert len(os.listdir("/proc/self/fd")) == open_before and not os.listdir(tmp_path / "tmp")
