@@ -33,6 +33,22 @@ class Plant:
 
 PLANTS = (
     Plant(
+        "a task of a stream reads what the cleaner put in the place", "kwire/spark/stream.py",
+        "            if not planned.begins(file, size):\n", "            if False:\n", (),
+        "spark/test_stream.py", ("-k", "compacted_after"), "FAILED",
+    ),
+    Plant(
+        "a checkpoint goes on in another log", "kwire/storage/reading/log_follower.py",
+        "    return crc32(file.read(start, start + min(at.size, RECORD_BATCH_OVERHEAD))) == at.mark\n",
+        "    return start >= 0\n", (),
+        "spark/test_stream_loss.py", (), "FAILED",
+    ),
+    Plant(
+        "an error of a query has the password of a URL", "kwire/storage/places/filesystem.py",
+        '    path = _SECRETS.sub("", path)\n    return _QUERY', "    return _QUERY", (),
+        "spark/test_source.py", ("-k", "values_of_options"), "FAILED",
+    ),
+    Plant(
         "a file that is half-written stays", "kwire/output.py",
         "        remove(partial)\n        raise\n", "        raise\n", (),
         "failing_calls", ("--only", "csv"), "left behind",
