@@ -12,7 +12,7 @@ from kwire.defaults import MAX_BATCH_BYTES, RECORD_FIELDS
 from kwire.errors import CorruptBatchError, LimitError
 from kwire.spark.options import DECODING_MODES, one_of
 from kwire.spark.payloads import located, payload_of, row_batches
-from kwire.spark.schema import CORRUPT, check_fields, fields_schema
+from kwire.spark.schema import CORRUPT, check_fields, fields_schema, is_binary
 from kwire.spark.worker import settle
 
 if TYPE_CHECKING:
@@ -139,13 +139,8 @@ class _ColumnDecoder:
 
 def _buffers(column: Any, name: str) -> Iterator[Any]:
     """Buffers over the values of a column in any of Arrow's binary layouts; None for null."""
-    import pyarrow as pa
-
-    kind = column.type
-    binary = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary,
-              getattr(pa.types, "is_binary_view", lambda _: False))
-    if not any(is_kind(kind) for is_kind in binary):
-        raise TypeError(f'column "{name}" has type {kind}; record batches need a binary column')
+    if not is_binary(column.type):
+        raise TypeError(f'column "{name}" has type {column.type}; record batches need a binary column')
     return (value.as_buffer() if value.is_valid else None for value in column)
 
 

@@ -17,7 +17,7 @@ from kwire.codec.messages import decode
 from kwire.errors import KwireError
 from kwire.spark.options import DECODING_MODES, one_of
 from kwire.spark.payloads import payload_of
-from kwire.spark.schema import CORRUPT
+from kwire.spark.schema import CORRUPT, is_binary
 from kwire.storage.side_files.uuids import uuid_text
 
 if TYPE_CHECKING:
@@ -231,6 +231,8 @@ def _as_spark(array: pa.Array) -> pa.Array:
     """The array in Spark's types: uuids as text, unsigned numbers widened."""
     kind = array.type
     if pa.types.is_struct(kind):
+        if not kind.num_fields:  # from_arrays would make it empty
+            return array
         parts = [_as_spark(array.field(at)) for at in range(kind.num_fields)]
         names = [kind.field(at).name for at in range(kind.num_fields)]
         mask = array.is_null() if array.null_count else None
@@ -253,9 +255,17 @@ class StructReader:
     def __init__(self, message: str, version: int, permissive: bool, lenient: bool) -> None:
         self.message, self.version, self.permissive, self.lenient = message, version, permissive, lenient
 
+    @staticmethod
+    def _payloads(column: pa.Array) -> Iterable[Any]:
+        if pa.types.is_null(column.type):
+            return [None] * len(column)
+        if not is_binary(column.type):
+            raise TypeError(f"from_wire: the column has type {column.type}; messages need a binary column")
+        return (value.as_buffer() if value.is_valid else None for value in column)
+
     def __call__(self, payloads: pa.Array) -> pa.Array:
         """One struct for each payload."""
-        present = [(at, value.as_buffer()) for at, value in enumerate(payloads) if value.is_valid]
+        present = [(at, data) for at, data in enumerate(self._payloads(payloads)) if data is not None]
         columns = columns_of(
             self.message, self.version, [data for _, data in present], lenient=self.lenient, errors="keep"
         )

@@ -191,3 +191,12 @@ def without_empty_lists(array: pa.Array) -> pa.Array:
 
     empty = pc.equal(pc.list_value_length(array), 0)
     return pa.ListArray.from_arrays(array.offsets, array.values, type=array.type, mask=empty)
+
+
+def is_binary(kind: pa.DataType) -> bool:
+    """Is an Arrow type one of the binary ones?"""
+    import pyarrow as pa
+
+    types = pa.types
+    view = getattr(types, "is_binary_view", lambda _: False)
+    return any(is_kind(kind) for is_kind in (types.is_binary, types.is_large_binary, types.is_fixed_size_binary, view))

@@ -7,11 +7,13 @@ import pickle
 import uuid
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 import kwire
 from kwire import messages
 from kwire.spark import decode_frames, decode_messages, from_wire
+from kwire.spark.messages import StructReader
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -105,3 +107,19 @@ def test_from_wire(spark: SparkSession, by: str, monkeypatch: pytest.MonkeyPatch
     assert good.where("m is not null").count() == 2
     with pytest.raises(Exception, match="FetchRequest v15"):
         frame.select(from_wire("payload", "FetchRequest", 15)).collect()
+
+
+@pytest.mark.quick
+def test_a_message_without_fields_is_a_struct_without_fields() -> None:
+    reader = StructReader("ApiVersionsRequest", 0, permissive=True, lenient=False)
+    rows = reader(pa.array([b"", None, b"x", b""], pa.binary()))
+    assert rows.to_pylist() == [{}, None, None, {}]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("column", [pa.array([1, None]), pa.array(["a"]), pa.array([[b"a"]])])
+def test_messages_need_a_binary_column(column: pa.Array) -> None:
+    reader = StructReader("ApiVersionsRequest", 3, permissive=True, lenient=False)
+    with pytest.raises(TypeError, match="from_wire: the column has type"):
+        reader(column)
+    assert reader(pa.nulls(2)).to_pylist() == [None, None]
