@@ -12,6 +12,10 @@ from libc.string cimport memcpy, memset
 from kwire_c.core cimport ARROW_FLAG_NULLABLE, ArrowArray, ArrowArrayStream, ArrowSchema, seal
 
 
+cdef extern from "Python.h":
+    int Py_IsInitialized() noexcept nogil
+
+
 cdef class Node:
     """One Arrow array: format string, length, buffers, children. owner keeps the buffers alive."""
 
@@ -42,9 +46,16 @@ cdef Node make_node(str name, bytes format, int64_t length, int64_t null_count, 
     return node
 
 
-# -- private_data keeps strings and buffers alive
+# -- private_data keeps strings and buffers alive. Consumers may release what they keep after Python has ended, as from
+# a handler of C's atexit: nothing of Python can be called then, and the memory goes with the process.
 
-cdef void _release_schema(ArrowSchema *schema) noexcept with gil:
+cdef void _release_schema(ArrowSchema *schema) noexcept nogil:
+    if Py_IsInitialized():
+        _free_schema(schema)
+    schema.release = NULL
+
+
+cdef void _free_schema(ArrowSchema *schema) noexcept with gil:
     cdef int64_t i
     for i in range(schema.n_children):
         if schema.children[i].release != NULL:
@@ -56,7 +67,6 @@ cdef void _release_schema(ArrowSchema *schema) noexcept with gil:
             schema.dictionary.release(schema.dictionary)
         free(schema.dictionary)
     Py_DECREF(<object> schema.private_data)
-    schema.release = NULL
 
 
 cdef int _fill_schema(Node node, ArrowSchema *schema) except -1:
@@ -88,7 +98,13 @@ cdef int _fill_schema(Node node, ArrowSchema *schema) except -1:
     return 0
 
 
-cdef void _release_array(ArrowArray *array) noexcept with gil:
+cdef void _release_array(ArrowArray *array) noexcept nogil:
+    if Py_IsInitialized():
+        _free_array(array)
+    array.release = NULL
+
+
+cdef void _free_array(ArrowArray *array) noexcept with gil:
     cdef int64_t i
     for i in range(array.n_children):
         if array.children[i].release != NULL:
@@ -100,7 +116,6 @@ cdef void _release_array(ArrowArray *array) noexcept with gil:
             array.dictionary.release(array.dictionary)
         free(array.dictionary)
     Py_DECREF(<object> array.private_data)
-    array.release = NULL
 
 
 cdef int _fill_array(Node node, ArrowArray *array) except -1:
@@ -213,9 +228,14 @@ cdef const char *_stream_error(ArrowArrayStream *stream) noexcept with gil:
     return "out of memory"
 
 
-cdef void _release_stream(ArrowArrayStream *stream) noexcept with gil:
-    Py_DECREF(<object> stream.private_data)
+cdef void _release_stream(ArrowArrayStream *stream) noexcept nogil:
+    if Py_IsInitialized():
+        _free_stream(stream)
     stream.release = NULL
+
+
+cdef void _free_stream(ArrowArrayStream *stream) noexcept with gil:
+    Py_DECREF(<object> stream.private_data)
 
 
 def export_stream(Node schema not None, list nodes not None):

@@ -271,10 +271,27 @@ cdef int _has_buffers(str name, const ArrowArray *array, int64_t first, int64_t 
             rows > array.length or first > array.length - rows:
         raise EncodeError(f"the Arrow array has {array.length} rows from {array.offset} on and {array.n_buffers} "
                           f"buffers, expected {rows} rows from {first} on and {least} buffers", path=name)
+    if least and array.buffers == NULL:
+        raise EncodeError("the Arrow array lacks its buffers", path=name)
+    if least and array.null_count > 0 and array.buffers[0] == NULL:
+        raise EncodeError(f"the Arrow array has {array.null_count} nulls, but no validity buffer", path=name)
     if rows:
         for i in range(1, least):
             if array.buffers[i] == NULL and i != 2:  # a data buffer of no bytes may be NULL
                 raise EncodeError(f"the Arrow array lacks buffer {i}", path=name)
+    return 0
+
+
+cdef int _has_children(str name, const ArrowSchema *schema, const ArrowArray *array) except -1:
+    """Check that an array has the children of its type, and that none is missing. Raises EncodeError."""
+    cdef int64_t i
+    cdef bint are_there = array.n_children == schema.n_children
+    if are_there and array.n_children > 0:
+        are_there = array.children != NULL and schema.children != NULL
+        for i in range(array.n_children if are_there else 0):
+            are_there = are_there and array.children[i] != NULL and schema.children[i] != NULL
+    if not are_there:
+        raise EncodeError("the Arrow array has children that do not match its schema", path=name)
     return 0
 
 
@@ -344,9 +361,13 @@ cdef int _headers(const ArrowSchema *schema, const ArrowArray *array, int64_t fi
         return 0
     if schema.dictionary != NULL or format not in (b"+l", b"+L", b"+m") or schema.n_children != 1:
         raise _refuse("headers", schema, wanted)
-    pair = schema.children[0]
+    _has_buffers("headers", array, first, rows, 2)
+    _has_children("headers", schema, array)
+    pair, pairs = schema.children[0], array.children[0]
     if _format(pair) != b"+s" or pair.dictionary != NULL:
         raise _refuse("headers", pair, wanted)
+    _has_buffers("headers", pairs, 0, 0, 1)
+    _has_children("headers", pair, pairs)
     for i in range(pair.n_children):
         if format == b"+m":
             key, value = 0, 1
@@ -356,11 +377,6 @@ cdef int _headers(const ArrowSchema *schema, const ArrowArray *array, int64_t fi
             value = i
     if key < 0 or value < 0 or pair.n_children < 2:
         raise EncodeError(f"expected {wanted}, got structs without key or value", path="headers")
-    _has_buffers("headers", array, first, rows, 2)
-    if array.n_children != 1 or array.children[0].n_children != pair.n_children:
-        raise EncodeError("the Arrow array has children that do not match its schema", path="headers")
-    pairs = array.children[0]
-    _has_buffers("headers", pairs, 0, 0, 1)
     out.layout = KW_LAYOUT_64 if format == b"+L" else KW_LAYOUT_32
     out.valid = _valid(array)
     out.spans = array.buffers[1]
@@ -478,9 +494,8 @@ cdef class ArrowRows:
         cdef int64_t i, first = array.offset, rows = array.length
         cdef bytes name
         memset(&self.c, 0, sizeof(kw_arrow_rows))
-        if array.n_children != self.schema.n_children or array.n_buffers < 1 or rows < 0 or first < 0 or \
-                first > INT64_MAX - rows:
-            raise EncodeError("the Arrow array has children that do not match its schema", path="columns")
+        _has_buffers("columns", array, 0, rows, 1)
+        _has_children("columns", &self.schema, array)
         seen = set()
         for i in range(self.schema.n_children):
             field = self.schema.children[i]

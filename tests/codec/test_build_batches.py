@@ -448,25 +448,34 @@ class Capsules:
             struct = ctypes.c_void_p.from_address(ctypes.c_void_p.from_address(struct + 40).value).value
         ctypes.c_void_p.from_address(struct).value = None
 
-    def array(self, child: int | None) -> int:
-        """The address of ArrowArray, or of that of a child."""
+    def array(self, *path: int | None) -> int:
+        """The address of ArrowArray, or of that of a child, of its child and so on."""
         struct = self.pointer(1, b"arrow_array")
-        if child is not None:
-            children = ctypes.c_void_p.from_address(struct + 48).value
-            struct = ctypes.c_void_p.from_address(children + 8 * child).value
+        for child in path:
+            if child is not None:
+                children = ctypes.c_void_p.from_address(struct + CHILDREN).value
+                struct = ctypes.c_void_p.from_address(children + 8 * child).value
         return struct
+
+    def clear_child(self, path: tuple[int, ...], of_schema: bool) -> None:
+        """Make the pointer to a child NULL, of ArrowSchema or of ArrowArray."""
+        struct = self.pointer(0, b"arrow_schema") if of_schema else self.array()
+        for child in path:
+            place = ctypes.c_void_p.from_address(struct + (40 if of_schema else CHILDREN)).value + 8 * child
+            struct = ctypes.c_void_p.from_address(place).value
+        ctypes.c_void_p.from_address(place).value = None
 
     def clear_buffer(self, child: int, number: int) -> None:
         """Make the pointer to a buffer of a child NULL."""
         buffers = ctypes.c_void_p.from_address(self.array(child) + 40).value
         ctypes.c_void_p.from_address(buffers + 8 * number).value = None
 
-    def change(self, at: int, value: int, child: int | None = None) -> None:
+    def change(self, at: int, value: int, *path: int | None) -> None:
         """Write a 64-bit number into ArrowArray, or into that of a child."""
-        ctypes.c_int64.from_address(self.array(child) + at).value = value
+        ctypes.c_int64.from_address(self.array(*path) + at).value = value
 
 
-LENGTH, OFFSET, RELEASE = 0, 16, 64  # of ArrowArray
+LENGTH, NULL_COUNT, OFFSET, BUFFERS, CHILDREN, RELEASE = 0, 8, 16, 40, 48, 64  # of ArrowArray
 
 
 @pytest.mark.parametrize(
@@ -485,6 +494,39 @@ def test_a_released_child_is_refused() -> None:
     source = Capsules(pa.array([{"value": b"v"}]))
     source.change(RELEASE, 0, 0)
     with pytest.raises(kwire.EncodeError, match="was released"):
+        kwire.build_batches(source)
+
+
+@pytest.mark.parametrize("at", [BUFFERS, CHILDREN])
+@pytest.mark.parametrize("path", [(), (0,), (1,), (1, 0), (1, 0, 0)])
+def test_missing_lists_of_buffers_and_children_are_refused(at: int, path: tuple[int, ...]) -> None:
+    """Of an array, and of its children by their numbers: value, and headers with their structs and keys."""
+    rows = pa.struct([("value", pa.binary()), ("headers", PAIRS)])
+    source = Capsules(pa.array([{"value": b"v", "headers": [{"key": "k", "value": b"h"}]}], rows))
+    if at == CHILDREN and path in ((0,), (1, 0, 0)):
+        pytest.skip("has no children")
+    source.change(at, 0, *path)
+    with pytest.raises(kwire.EncodeError, match=r"lacks its buffers|children that do not match"):
+        kwire.build_batches(source)
+
+
+@pytest.mark.parametrize("path", [(0,), (1,), (1, 0), (1, 0, 0)])
+@pytest.mark.parametrize("of_schema", [False, True])
+def test_missing_children_are_refused(path: tuple[int, ...], of_schema: bool) -> None:
+    rows = pa.struct([("value", pa.binary()), ("headers", PAIRS)])
+    source = Capsules(pa.array([{"value": b"v", "headers": [{"key": "k", "value": b"h"}]}], rows))
+    source.clear_child(path, of_schema)
+    with pytest.raises(kwire.EncodeError, match="children that do not match"):
+        kwire.build_batches(source)
+
+
+@pytest.mark.parametrize("path", [(), (0,), (1,), (1, 0), (1, 0, 0)])
+def test_nulls_without_a_validity_buffer_are_refused(path: tuple[int, ...]) -> None:
+    """Which rows are null nobody can say; pyarrow refuses such an array too."""
+    rows = pa.struct([("value", pa.binary()), ("headers", PAIRS)])
+    source = Capsules(pa.array([{"value": b"v", "headers": [{"key": "k", "value": b"h"}]}], rows))
+    source.change(NULL_COUNT, 1, *path)
+    with pytest.raises(kwire.EncodeError, match="1 nulls, but no validity buffer"):
         kwire.build_batches(source)
 
 

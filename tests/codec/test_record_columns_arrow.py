@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import subprocess
+import sys
 import weakref
 from typing import Any
 
@@ -78,6 +80,35 @@ def test_a_child_may_be_taken_and_released_alone() -> None:
     del data, columns, array, pairs, capsules
     gc.collect()
     assert alive() is None
+
+
+# Runs in a process of its own. A handler of C's atexit, which runs after Python has ended, releases what was moved out
+# of the capsules; the C library calls it with an address that nothing frees.
+AT_EXIT = """
+import ctypes
+import kwire
+pointer, malloc = ctypes.pythonapi.PyCapsule_GetPointer, ctypes.CDLL(None).malloc
+pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+malloc.restype, malloc.argtypes = ctypes.c_void_p, (ctypes.c_size_t,)
+on_exit = ctypes.CDLL(None).__cxa_atexit
+on_exit.restype, on_exit.argtypes = ctypes.c_int, (ctypes.c_void_p,) * 3
+columns = kwire.columns(kwire.build_batch([(1, b"k", b"v")]))
+given = [(columns.__arrow_c_stream__(), b"arrow_array_stream", 40, 24)]
+schema, array = columns["key"].__arrow_c_array__()
+for capsule, name, size, release in [*given, (schema, b"arrow_schema", 72, 56), (array, b"arrow_array", 80, 64)]:
+    source, moved = pointer(capsule, name), malloc(size)
+    ctypes.memmove(moved, source, size)
+    held = ctypes.c_void_p.from_address(source + release)
+    assert on_exit(held.value, moved, None) == 0
+    held.value = None
+print("moved")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="calls __cxa_atexit")
+def test_releases_after_python_has_ended() -> None:
+    done = subprocess.run([sys.executable, "-c", AT_EXIT], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "moved\n", "")
 
 
 def test_the_end_of_a_stream() -> None:

@@ -63,7 +63,7 @@ class Node:
                  buffers: Sequence[bytes | None], children: Sequence[Node] = ()) -> None:  # fmt: skip
         self.form, self.name, self.length, self.offset = form, name, length, offset
         self.buffers, self.children = list(buffers), list(children)
-        self.wrong: dict[str, int] = {}  # members of ArrowArray
+        self.wrong: dict[str, int | None] = {}  # members of ArrowArray
         self.is_released = self.has_dictionary = False
         self.kept: list[Any] = []
 
@@ -189,9 +189,11 @@ def spoil(table: Node, dice: random.Random) -> str:
     node = dice.choice(list(table.every()))
     kind = dice.choice(["member", "buffer", "form", "name", "released", "dictionary", "children", "offsets", "view"])
     if kind == "member":
-        member, values = dice.choice([
+        members: list[tuple[str, list[int | None]]] = [
             ("length", [-1, -(2**63), 2**62, 2**63 - 1]), ("offset", [-1, -(2**63), 2**63 - 1]),
-            ("n_buffers", [-1, 0, -(2**63)]), ("n_children", [-1, 0, -(2**63)]), ("null_count", [5, -(2**63)])])
+            ("n_buffers", [-1, 0, -(2**63)]), ("n_children", [-1, 0, -(2**63)]), ("null_count", [5, -(2**63)]),
+            ("buffers", [None]), ("children", [None])]  # fmt: skip
+        member, values = dice.choice(members)
         node.wrong[member] = dice.choice(values)
         return f"{kind} {member}"
     if kind == "buffer" and len(node.buffers) > 1:
