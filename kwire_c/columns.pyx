@@ -371,7 +371,7 @@ cdef Column record_column(str name, list chunks):
 def message_column(str name not None, list nodes not None):
     """A column of messages, from at least one Node, all of the same type."""
     cdef Node node
-    cdef str struct_format = _STRUCT_FORMATS.get((<Node> nodes[0]).format)
+    cdef str struct_format = _STRUCT_FORMATS.get((<Node?> nodes[0]).format)
     for node in nodes:
         if node.null_count:
             struct_format = None

@@ -12,7 +12,7 @@ from kwire_c.buffers cimport fill_buffer
 from kwire_c.core cimport (
     KW_CONTAINER_DECLARED, KW_CONTAINER_END, KW_CONTAINER_OK, KW_CONTAINER_SHORT, kw_container_reason,
     kw_container_status, kw_cursor, kw_cursor_set, kw_lz4_block, kw_lz4_frame, kw_lz4_next, kw_lz4_open,
-    kw_snappy_declared, kw_xerial_is, kw_xerial_next, kw_xxh32, kw_zstd_frame, kw_zstd_next,
+    kw_snappy_declared, kw_snappy_long_end, kw_xerial_is, kw_xerial_next, kw_xxh32, kw_zstd_frame, kw_zstd_next,
 )
 from kwire_c.record_batch cimport Block, pin
 
@@ -171,6 +171,20 @@ cdef class SnappyBlocks:
         cdef int64_t start = block - self.held.data
         self.given += declared
         return start, start + size, declared
+
+
+def snappy_shortened(data):
+    """A raw snappy block that ends in a literal with a needlessly long length, with a short one; None for any other.
+
+    The library takes four bytes after such a tag for granted, and refuses the block; snappy-java reads it.
+    """
+    cdef Block held = pin(data)
+    cdef size_t extra = 0, size = held.size
+    cdef size_t at = kw_snappy_long_end(held.data, size, &extra)
+    if at == size:
+        return None
+    literal = held.data[at + 1 + extra:size]
+    return held.data[:at] + bytes(((len(literal) - 1) << 2,)) + literal
 
 
 @cython.final

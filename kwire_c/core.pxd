@@ -214,6 +214,7 @@ cdef extern from "containers.h" nogil:
     kw_container_status kw_lz4_next(kw_cursor *c, const kw_lz4_frame *frame, kw_lz4_block *block)
     kw_container_status kw_zstd_next(kw_cursor *c, kw_zstd_frame *frame)
     kw_container_status kw_snappy_declared(const uint8_t *data, size_t size, uint32_t *declared)
+    size_t kw_snappy_long_end(const uint8_t *data, size_t size, size_t *extra)
     bint kw_xerial_is(const uint8_t *data, size_t size)
     kw_container_status kw_xerial_next(
         kw_cursor *c, int64_t given, const uint8_t **block, uint32_t *size, uint32_t *declared)

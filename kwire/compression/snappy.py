@@ -6,7 +6,7 @@ from typing import Any
 
 from kwire.compression import unusable
 from kwire.errors import CorruptBatchError, EncodeError
-from kwire_c.containers import Room, SnappyBlocks
+from kwire_c.containers import Room, SnappyBlocks, snappy_shortened
 from kwire_c.printable import brief
 
 try:
@@ -30,15 +30,26 @@ def decompress(data: Any, limit: int, magic: int) -> bytes:
     room, view, done, whole = Room(total), memoryview(data), 0, True
     try:
         if blocks.count < 0:
-            done = _into(view, room.part(0, total))
+            done = _unpack(view, room.part(0, total))
         for start, stop, size in blocks:
-            whole = whole and _into(view[start:stop], room.part(done, done + size)) == size
+            whole = whole and _unpack(view[start:stop], room.part(done, done + size)) == size
             done += size
     except (_Error, ValueError) as error:  # ValueError: the bytes changed meanwhile, so their blocks do not fit
         raise CorruptBatchError(f"snappy: {error}") from None
     if not whole or done != total:
         raise CorruptBatchError("snappy: block size differs from the declared size")
     return room.take(total)
+
+
+def _unpack(block: memoryview, room: memoryview) -> int:
+    """Decompress one block into room; the bytes written."""
+    try:
+        return int(_into(block, room))
+    except _Error:
+        shortened = snappy_shortened(block)
+        if shortened is None:
+            raise
+        return int(_into(shortened, room))
 
 
 def compress(data: Any, level: int | None, magic: int) -> bytes:

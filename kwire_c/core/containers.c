@@ -159,6 +159,32 @@ kw_container_status kw_snappy_declared(const uint8_t *data, size_t size, uint32_
     return KW_CONTAINER_OK;
 }
 
+size_t kw_snappy_long_end(const uint8_t *data, size_t size, size_t *extra) {
+    static const uint8_t copies[4] = {0, 2, 3, 5}; /* bytes of a copy with its tag */
+    kw_cursor c;
+    uint32_t declared;
+    kw_cursor_set(&c, data, size);
+    if (kw_read_uvarint32(&c, &declared) != KW_OK) return size;
+    for (size_t at = (size_t)(c.at - data); at < size;) {
+        const uint8_t tag = data[at];
+        uint64_t length = tag >> 2;
+        if (tag & 3) {
+            at += copies[tag & 3];
+            continue;
+        }
+        *extra = length < 60 ? 0 : length - 59;
+        if (*extra) {
+            if (*extra > size - at - 1) return size;
+            length = 0;
+            for (size_t i = 0; i < *extra; i++) length |= (uint64_t)data[at + 1 + i] << 8 * i;
+            if (size - at < 5) return length + 1 == size - at - 1 - *extra ? at : size;
+        }
+        if (length >= size - at - 1 - *extra) return size; /* the last one, which is whole or not */
+        at += 2 + *extra + length;
+    }
+    return size;
+}
+
 int kw_xerial_is(const uint8_t *data, size_t size) {
     return size >= 16 && memcmp(data, xerial, 8) == 0; /* the versions in the first header are ignored */
 }

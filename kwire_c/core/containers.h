@@ -65,6 +65,9 @@ kw_container_status kw_zstd_next(kw_cursor *c, kw_zstd_frame *frame);
 
 /* The output size that a raw snappy block declares (0 if unreadable); refused if size bytes cannot produce it. */
 kw_container_status kw_snappy_declared(const uint8_t *data, size_t size, uint32_t *declared);
+/* The position of the last element of a raw snappy block, if it is a literal whose length is in bytes after its tag and
+   less than 4 bytes follow the tag; else size. *extra: the bytes of the length. */
+size_t kw_snappy_long_end(const uint8_t *data, size_t size, size_t *extra);
 /* Whether data is in xerial's framing; else it is one raw block. */
 int kw_xerial_is(const uint8_t *data, size_t size);
 /* The next block; the cursor starts after the first 16 bytes of the stream; given: output size of earlier blocks. */

@@ -286,6 +286,23 @@ def test_room() -> None:
         Room(-1)
 
 
+@pytest.mark.parametrize("framed", [False, True])
+@pytest.mark.parametrize(("end", "text"), [("f00078", b"x"), ("f0017879", b"xy"), ("f4000078", b"x"),
+                                           ("f8000000 78", b"x"), ("fc00000000 78", b"x")])  # fmt: skip
+def test_snappy_that_ends_in_a_short_literal_with_a_long_length(end: str, text: bytes, framed: bool) -> None:
+    """As snappy-java reads it."""
+    many = b"q" * 70
+    for before, element in ((b"", ""), (b"abc", "08616263"), (b"abcabca", "086162630103"), (many, "f045" + many.hex())):
+        content = before + text
+        block = bytes((len(content),)) + bytes.fromhex(element + end)
+        packed = compress("snappy", b"") + len(block).to_bytes(4, "big") + block if framed else block
+        assert bytes(decompress("snappy", packed, limit=1 << 20)) == content
+        for cut in (block[:-1], block + b"x", bytes((len(content) + 1,)) + block[1:]):
+            packed = compress("snappy", b"") + len(cut).to_bytes(4, "big") + cut if framed else cut
+            with pytest.raises(CorruptBatchError, match="snappy"):
+                decompress("snappy", packed, limit=1 << 20)
+
+
 def test_snappy_whose_blocks_change_between_two_looks_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     data = bytearray(compress("snappy", b"x" * 100_000))
     second = 20 + int.from_bytes(data[16:20], "big")
