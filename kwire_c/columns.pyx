@@ -371,6 +371,8 @@ cdef Column record_column(str name, list chunks):
 def message_column(str name not None, list nodes not None):
     """A column of messages, from at least one Node, all of the same type."""
     cdef Node node
+    if not nodes:
+        raise ValueError("no arrays")
     cdef str struct_format = _STRUCT_FORMATS.get((<Node?> nodes[0]).format)
     for node in nodes:
         if node.null_count:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 import threading
+from typing import Any
 
 import pytest
 
 import kwire
 from kwire import messages
-from kwire_c.columns import MessageGatherer
+from kwire_c.columns import MessageGatherer, message_column
 
 pytestmark = pytest.mark.quick
 
@@ -40,3 +41,9 @@ def test_a_second_thread_is_refused_and_the_first_adds_all_of_its_own() -> None:
     sys.setswitchinterval(before)
     assert set(refused) == {"another thread is adding a message to these columns"}
     assert gatherer.rows == len(added) and gatherer.node().length == len(added)
+
+
+@pytest.mark.parametrize("nodes", [[], [None], [[]], [5]])
+def test_columns_are_of_arrays(nodes: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="no arrays|Node"):
+        message_column("name", nodes)
