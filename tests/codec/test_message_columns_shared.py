@@ -45,5 +45,5 @@ def test_a_second_thread_is_refused_and_the_first_adds_all_of_its_own() -> None:
 
 @pytest.mark.parametrize("nodes", [[], [None], [[]], [5]])
 def test_columns_are_of_arrays(nodes: Any) -> None:
-    with pytest.raises((TypeError, ValueError), match="no arrays|Node"):
+    with pytest.raises((TypeError, ValueError), match=r"no arrays|Node"):
         message_column("name", nodes)
