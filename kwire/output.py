@@ -90,7 +90,10 @@ def new_folder(path: str | os.PathLike[str]) -> Iterator[str]:
 
 @contextmanager
 def scratch_folder(path: str | os.PathLike[str]) -> Iterator[str]:
-    """The path of an empty folder beside path, which is removed when the block ends. An OSError names path for it."""
+    """The path of an empty folder beside path, which is removed when the block ends. An OSError names path for it.
+
+    So does one without a name, as of write: it is taken for one of a file in the folder.
+    """
     name = os.fspath(path)
     check_local(name)
     parent, last = os.path.split(os.path.realpath(name))
@@ -103,6 +106,8 @@ def scratch_folder(path: str | os.PathLike[str]) -> Iterator[str]:
     except OSError as error:
         if isinstance(error.filename, str) and error.filename.startswith(partial):
             error.filename = name + error.filename[len(partial) :]
+        elif error.filename is None and error.errno is not None:
+            error.filename = name
         raise
     finally:
         remove(partial)

@@ -296,6 +296,15 @@ def test_a_full_disk(writer: str, there: bool, inputs: Files, tmp_path: Path) ->
     assert not partials(tmp_path)
 
 
+def test_a_full_disk_below_a_dataset(tmp_path: Path) -> None:
+    path = write_segment(tmp_path / "t-0", 0, [batch(0)])
+    out = tmp_path / "lake"
+    options: dict[str, Any] = {"preexec_fn": lambda: setrlimit(RLIMIT_FSIZE, (10, 10))}
+    done = process("log", "export", path, "--to", "csv", "--partition-by", "topic", "-o", out, **options)
+    assert (done.returncode, done.stderr) == (1, f"kwire: {out}: File too large\n")
+    assert not out.exists() and not partials(tmp_path)
+
+
 HELD = """
 import signal, sys
 from kwire.cli import main
@@ -527,10 +536,11 @@ def test_a_url_is_refused_without_its_secrets(
     command: tuple[str, ...], ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = write_segment(tmp_path / "t-0", 0, [batch(0)])
-    names = {"IN": str(path), "URL": f"https://u:hunter2@h/x.{ending}?sig=SECRET"}
     more = ("--to", "csv") if command[0] == "export" else ()
-    code, out, err = run(capsys, "log", *(names.get(one, one) for one in command), *more)
-    assert (code, out) == (2, "") and "is a URL" in err and "hunter2" not in err and "SECRET" not in err
+    for url in (f"https://u:hunter2@h/x.{ending}?sig=SECRET", f"https://u:hunter2@h/x.{ending}"):
+        names = {"IN": str(path), "URL": url}
+        code, out, err = run(capsys, "log", *(names.get(one, one) for one in command), *more)
+        assert (code, out) == (2, "") and "is a URL" in err and "hunter2" not in err and "SECRET" not in err
 
 
 @pytest.mark.parametrize("command", [

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from kwire.codec.arguments import check_progress, check_type
 from kwire.codec.records import read_batches
 from kwire.errors import CorruptBatchError, DecodeError, KwireError, LimitError, WrongFileError
-from kwire.output import is_same, new_folder, scratch_folder, sync_folder
+from kwire.output import check_local, is_same, new_folder, scratch_folder, sync_folder
 from kwire.storage.batches.batch_header import base_offset_at, parse_header
 from kwire.storage.batches.scanner import OBJECT_BYTES, OUT_OF_ORDER, Scanner
 from kwire.storage.places.discovery import SegmentFile, beside, discover, offset_in_name, place_of
@@ -199,6 +199,8 @@ def salvage_log(
     check_type(target, (str, os.PathLike, NoneType), "target", "a str or os.PathLike")
     check_progress(progress)
     source, target = plain(source), None if target is None else os.fspath(target)
+    if target is not None:
+        check_local(target)
     if is_url(source):
         raise located(WrongFileError("salvage reads local files: copy it first"), source)
     if not os.path.exists(source):
