@@ -430,6 +430,8 @@ cdef class ArrowRows:
                 raise EncodeError("the Arrow stream was already read", path="columns")
             self.stream = stream[0]  # moved, as the C stream interface specifies
             stream.release = NULL
+            if self.stream.get_schema == NULL or self.stream.get_next == NULL or self.stream.get_last_error == NULL:
+                raise EncodeError("the Arrow stream lacks a function", path="columns")
             self.check(self.stream.get_schema(&self.stream, &self.schema))
         elif hasattr(columns, "__arrow_c_array__"):
             pair = columns.__arrow_c_array__()

@@ -530,6 +530,21 @@ def test_nulls_without_a_validity_buffer_are_refused(path: tuple[int, ...]) -> N
         kwire.build_batches(source)
 
 
+@pytest.mark.parametrize("at", [0, 8, 16])  # get_schema, get_next, get_last_error
+def test_a_stream_that_lacks_a_function_is_refused(at: int) -> None:
+    capsule = pa.table({"value": [b"v"]}).__arrow_c_stream__()
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    ctypes.c_void_p.from_address(pointer(capsule, b"arrow_array_stream") + at).value = None
+
+    class Lacking:
+        def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+            return capsule
+
+    with pytest.raises(kwire.EncodeError, match="lacks a function"):
+        kwire.build_batches(Lacking())
+
+
 def test_an_array_is_two_capsules() -> None:
     with pytest.raises(TypeError, match="two Arrow capsules"):
         kwire.build_batches(Capsules(pa.array([{"value": b"v"}]), given=3))
