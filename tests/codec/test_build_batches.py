@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 import kwire
+from tests.hostile import arrow_tables
 
 pytestmark = pytest.mark.quick
 
@@ -457,14 +458,6 @@ class Capsules:
                 struct = ctypes.c_void_p.from_address(children + 8 * child).value
         return struct
 
-    def clear_child(self, path: tuple[int, ...], of_schema: bool) -> None:
-        """Make the pointer to a child NULL, of ArrowSchema or of ArrowArray."""
-        struct = self.pointer(0, b"arrow_schema") if of_schema else self.array()
-        for child in path:
-            place = ctypes.c_void_p.from_address(struct + (40 if of_schema else CHILDREN)).value + 8 * child
-            struct = ctypes.c_void_p.from_address(place).value
-        ctypes.c_void_p.from_address(place).value = None
-
     def clear_buffer(self, child: int, number: int) -> None:
         """Make the pointer to a buffer of a child NULL."""
         buffers = ctypes.c_void_p.from_address(self.array(child) + 40).value
@@ -475,7 +468,7 @@ class Capsules:
         ctypes.c_int64.from_address(self.array(*path) + at).value = value
 
 
-LENGTH, NULL_COUNT, OFFSET, BUFFERS, CHILDREN, RELEASE = 0, 8, 16, 40, 48, 64  # of ArrowArray
+LENGTH, NULL_COUNT, OFFSET, CHILDREN, RELEASE = 0, 8, 16, 48, 64  # of ArrowArray
 
 
 @pytest.mark.parametrize(
@@ -497,27 +490,51 @@ def test_a_released_child_is_refused() -> None:
         kwire.build_batches(source)
 
 
-@pytest.mark.parametrize("at", [BUFFERS, CHILDREN])
-@pytest.mark.parametrize("path", [(), (0,), (1,), (1, 0), (1, 0, 0)])
-def test_missing_lists_of_buffers_and_children_are_refused(at: int, path: tuple[int, ...]) -> None:
-    """Of an array, and of its children by their numbers: value, and headers with their structs and keys."""
-    rows = pa.struct([("value", pa.binary()), ("headers", PAIRS)])
-    source = Capsules(pa.array([{"value": b"v", "headers": [{"key": "k", "value": b"h"}]}], rows))
-    if at == CHILDREN and path in ((0,), (1, 0, 0)):
-        pytest.skip("has no children")
-    source.change(at, 0, *path)
+def one_row() -> arrow_tables.Node:
+    """A table of values and headers, which releases itself whatever its structs say."""
+    ends = bytes(4) + b"\1\0\0\0"
+    key, data, value = (
+        arrow_tables.Node(form, name, 1, 0, [None, ends, b"v"])
+        for form, name in ((b"u", b"key"), (b"z", b"value"), (b"z", b"value"))
+    )
+    pairs = arrow_tables.Node(b"+s", b"item", 1, 0, [None], [key, data])
+    headers = arrow_tables.Node(b"+l", b"headers", 1, 0, [None, ends], [pairs])
+    return arrow_tables.Node(b"+s", b"", 1, 0, [None], [value, headers])
+
+
+@pytest.mark.parametrize("member", ["buffers", "children"])
+@pytest.mark.parametrize("number", range(6))
+def test_missing_lists_of_buffers_and_children_are_refused(number: int, member: str) -> None:
+    table = one_row()
+    node = list(table.every())[number]
+    if member == "children" and not node.children:
+        assert kwire.build_batches(table)
+        return
+    node.wrong[member] = None
     with pytest.raises(kwire.EncodeError, match=r"lacks its buffers|children that do not match"):
-        kwire.build_batches(source)
+        kwire.build_batches(table)
 
 
-@pytest.mark.parametrize("path", [(0,), (1,), (1, 0), (1, 0, 0)])
-@pytest.mark.parametrize("of_schema", [False, True])
-def test_missing_children_are_refused(path: tuple[int, ...], of_schema: bool) -> None:
-    rows = pa.struct([("value", pa.binary()), ("headers", PAIRS)])
-    source = Capsules(pa.array([{"value": b"v", "headers": [{"key": "k", "value": b"h"}]}], rows))
-    source.clear_child(path, of_schema)
+@pytest.mark.parametrize("kind", ["schema", "array"])
+@pytest.mark.parametrize("number", [0, 2, 3])
+@pytest.mark.parametrize("only_one", [False, True])
+def test_missing_children_are_refused(number: int, kind: str, only_one: bool) -> None:
+    """The list of children, or the last one of them."""
+    table = one_row()
+    node = list(table.every())[number]
+    make = getattr(node, kind)
+
+    def lacking() -> int:
+        address: int = make()
+        place = address + (40 if kind == "schema" else CHILDREN)
+        if only_one:
+            place = ctypes.c_void_p.from_address(place).value + 8 * (len(node.children) - 1)
+        ctypes.c_void_p.from_address(place).value = None
+        return address
+
+    setattr(node, kind, lacking)
     with pytest.raises(kwire.EncodeError, match="children that do not match"):
-        kwire.build_batches(source)
+        kwire.build_batches(table)
 
 
 @pytest.mark.parametrize("path", [(), (0,), (1,), (1, 0), (1, 0, 0)])
