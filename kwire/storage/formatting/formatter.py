@@ -29,7 +29,7 @@ from kwire.storage.formatting.levels import (
 )
 from kwire.storage.formatting.meta_properties import META_PROPERTIES, MetaProperties, MetaPropertiesEnsemble
 from kwire.storage.formatting.scram_parser import scram_records
-from kwire.storage.formatting.server_config import CONTROLLER, ServerConfig
+from kwire.storage.formatting.server_config import BROKER, CONTROLLER, ServerConfig
 from kwire.storage.formatting.snapshots import bootstrap_checkpoint, quorum_snapshot
 from kwire.storage.side_files.uuids import random_directory_id, random_uuid, uuid_from_text, uuid_text
 
@@ -231,7 +231,8 @@ class Formatter:
             if not self.config.unstable:
                 raise FormatterError(f"{article} {version.name} is not ready for production use yet.")
             self.report(f"WARNING: using pre-production {name} {version.name}.")
-        if len(self.config.log_dirs) > 1 and not version.can["isDirectoryAssignmentSupported"]:
+        jbod = BROKER in self.config.process_roles and len(self.config.log_dirs) > 1
+        if jbod and not version.can["isDirectoryAssignmentSupported"]:
             raise FormatterError(
                 "Invalid configuration for metadata version: requirement failed: Multiple log directories (aka JBOD) "
                 f"are not supported in the current MetadataVersion {version.name}. Need 3.7-IV2 or higher"

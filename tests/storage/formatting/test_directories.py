@@ -371,3 +371,24 @@ def test_a_file_that_was_replaced_is_put_back(tmp_path: Path) -> None:
         staging.commit()
     assert tree(tmp_path / "there") == {"lost+found", "bootstrap.checkpoint", "meta.properties"}
     assert old.read_bytes() == b"new"
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("release", ["3.7", "3.8"])
+@pytest.mark.parametrize("roles", ["controller", "broker", "broker,controller"])
+def test_several_log_directories_of_an_older_version(release: str, roles: str, tmp_path: Path) -> None:
+    """Only a broker must know in which directory a partition is (KafkaConfig.validateWithMetadataVersion)."""
+    listeners = {"broker": "PLAINTEXT://:9092", "controller": "CONTROLLER://:9093"}
+    node = ServerConfig({
+        "process.roles": roles, "node.id": "1", "log.dirs": f"{tmp_path}/a,{tmp_path}/b",
+        "listeners": ",".join(listeners[role] for role in roles.split(",")), "controller.listener.names": "CONTROLLER",
+        "controller.quorum.voters": f"{1 if 'controller' in roles else 2}@localhost:9093",
+    }, release=release)  # fmt: skip
+    formatter = Formatter(node, CLUSTER, release_version="3.6")
+    if roles == "controller":
+        formatter.run()
+        assert len([*tmp_path.glob("*/meta.properties")]) == 2
+    else:
+        with pytest.raises(FormatterError, match=r"Multiple log directories .* Need 3\.7-IV2 or higher"):
+            formatter.run()
+        assert not [*tmp_path.iterdir()]
