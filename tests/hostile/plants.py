@@ -232,7 +232,7 @@ PLANTS = (
         "()", (), "cli/test_snapshot.py", (), "test_nothing_that_is_printed",
     ),
     Plant(
-        "output that does not wait is cut", "kwire/cli/__init__.py",
+        "output that does not wait is cut", "kwire/cli/run.py",
         "        if isinstance(stream.buffer, io.RawIOBase):", "        if False:", (),
         "cli/test_output.py", ("-k", "takes_no_more or does_not_wait"),
     ),

@@ -510,6 +510,41 @@ def test_a_wrong_base_offset_after_a_damaged_batch(tmp_path: Path) -> None:
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize("stray", ["before the damage", "at the end"])
+def test_a_misplaced_batch_costs_none_that_are_intact(stray: str, tmp_path: Path) -> None:
+    """A block of a disk that was written to a wrong place, with whole batches in it."""
+    log = [batch(base) for base in range(0, 90, 3)]
+    lost = {12}
+    made = [*log[:4], log[4][:-1] + b"!", *log[5:]]
+    if stray == "before the damage":
+        lost |= {60, 63}
+        made[20:22] = [bytes(range(1, 200)) * 2]
+        made[4:5] = [b"?" * 70, *log[20:22], b"?" * 70]
+    else:
+        made += [b"?" * 70, log[2]]
+    (tmp_path / f"{0:020}.log").write_bytes(b"".join(made))
+    done = salvage_log(tmp_path / f"{0:020}.log", tmp_path / "out")
+    kept = [one.base_offset for one in LogDirectory(tmp_path / "out").batches()]
+    assert kept == [base for base in range(0, 90, 3) if base not in lost]
+    assert done.partitions[0].size + done.partitions[0].bytes_lost == len(b"".join(made))
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("first", [6, 9, 12, 100])
+@pytest.mark.parametrize("destroyed", [0, 40, 61])
+def test_batches_in_a_value_are_not_taken_for_the_log(first: int, destroyed: int, tmp_path: Path) -> None:
+    """Also more of them than batches follow, after a batch whose header is damaged."""
+    inside = b"".join(batch(base) for base in range(first, first + 90, 3))
+    around = bytearray(kwire.build_batch([(1, b"k", inside)], base_offset=6))
+    around[:destroyed] = b"?" * destroyed
+    around[-1] ^= 1
+    made = [batch(0), batch(3), bytes(around), batch(7), batch(10)]
+    (tmp_path / f"{0:020}.log").write_bytes(b"".join(made))
+    salvage_log(tmp_path / f"{0:020}.log", tmp_path / "out")
+    assert [one.base_offset for one in LogDirectory(tmp_path / "out").batches()] == [0, 3, 7, 10]
+
+
+@pytest.mark.quick
 def test_many_wrong_base_offsets(tmp_path: Path) -> None:
     """In more batches than are compared at a time."""
     made, wrong = bytearray(), set()

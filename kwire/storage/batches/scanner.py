@@ -617,7 +617,7 @@ class _Resync:
         at: int | None = position
         self._damage, self._spent = position, 0
         while at is not None and (at := self._candidate(at + 1, stop, low=low + 1, high=high - 1)) is not None:
-            piece = self._follow(at)
+            piece = self.follow(at)
             if not piece.batches:  # it has changed meanwhile
                 continue
             if piece.batches[0][1] == due:
@@ -653,7 +653,7 @@ class _Resync:
         if self._consecutive[0] != chain.end:
             before, end = chain.batches[-1], chain.end
             while end < chain.start + 3 * CHAIN_BYTES:
-                more = self._follow(end)
+                more = self.follow(end)
                 batches = [before, *more.batches]
                 missing = [batch[0] for last, batch in pairwise(batches) if last[2] + 1 != batch[1]]
                 if missing or not more.batches:
@@ -692,7 +692,7 @@ class _Resync:
         self._from, self._chains = position, []
         at: int | None = position
         while at is not None and (at := self._candidate(at, self._size, followed=True)) is not None:
-            chain = self._follow(at, chains=True)
+            chain = self.follow(at, chains=True)
             if not chain.batches:  # it has changed meanwhile
                 at += 1
                 continue
@@ -704,7 +704,7 @@ class _Resync:
             self._chains.append(chain._replace(batches=chain.batches[:1]))
             at = max(at + 1, chain.end)
 
-    def _follow(self, start: int, chains: bool = False) -> _Chain:
+    def follow(self, start: int, chains: bool = False) -> _Chain:
         """The chain of valid batches from start on. chains: it is searched for a whole one."""
         batches: list[tuple[int, int, int]] = []
         at, stop = start, min(self._size, start + CHAIN_BYTES)
@@ -784,6 +784,32 @@ class _Resync:
         if near is not None and place.size > near:
             return _may_follow(place, file, following, size)
         return examine(file, following, size, view, at + place.size, self.zeros_to).kind != "bad"
+
+
+class RegionSearch:
+    """The search for valid batches in bad regions of a file, of the log or not; all searches share one budget."""
+
+    def __init__(self, file: File) -> None:
+        self._file, self._size = file, file.size()
+        self._resync = _Resync(file, 0, self._size)
+
+    def chains(self, start: int, end: int) -> Iterator[list[tuple[int, int, int]]]:
+        """(position, base offset, last offset) of valid batches one after the other, for each chain in [start, end).
+
+        The batch that begins at start by its header is skipped with all that is in it.
+        """
+        place = examine(self._file, start, self._size)
+        at: int | None = start + max(1, place.size if place.kind == "batch" else 0)
+        while at is not None and (at := self._resync.first(at, end, _NOTHING)) is not None:
+            chain = self._resync.follow(at)
+            batches = [batch for batch in chain.batches if batch[0] < end]
+            if batches:
+                yield batches
+            at = max(at + 1, chain.end)
+
+    def follow(self, start: int) -> list[tuple[int, int, int]]:
+        """The valid batches from start on, one after the other; no more than CHAIN_BYTES of them."""
+        return self._resync.follow(start).batches
 
 
 def _may_follow(place: Place, file: File, position: int, size: int) -> bool:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
-from kwire.storage.batches.batch_header import BatchHeader, parse_header
-from kwire.storage.batches.scanner import OBJECT_BYTES, OUT_OF_ORDER, Scanner, window_headers
+from kwire.storage.batches.batch_header import examine, parse_header
+from kwire.storage.batches.scanner import OBJECT_BYTES, OUT_OF_ORDER, RegionSearch, Scanner, window_headers
 from kwire.storage.places.filesystem import File
 
+_Batch = tuple[int, int, int]  # position, base offset, last offset
 _WINDOW = 1024  # batches that are compared with each other; half of them are decided at a time
 
 
@@ -25,45 +26,78 @@ class OffsetBounds(NamedTuple):
     end: int
 
 
-def misplaced(file: File, bounds: OffsetBounds) -> set[int]:
-    """The positions of the valid batches that cannot be in a log together with the rest.
+class Judged(NamedTuple):
+    """The positions of valid batches that are left out, and of those in bad regions that are not.
+
+    pieces: position of a bad region -> (first byte, byte after the last) of whole batches in it.
+    """
+
+    misplaced: set[int]
+    pieces: dict[int, list[tuple[int, int]]]
+
+
+def judge(file: File, bounds: OffsetBounds) -> Judged:
+    """Which valid batches cannot be in a log together with the rest.
 
     The rest is the longest sequence of batches with ascending offsets; of equally long ones that in which more batches
     are in step: each begins where the one before ended, or where it ends if what was left out between them counts.
-    (The scanner compares a batch with its neighbours only.)
+
+    The scanner compares a batch with its neighbours only: where a few misplaced batches are before damage, it takes
+    all that is below their offsets after the damage for bad. Such a piece is of the log if it is longer than what it
+    contradicts.
     """
-    found = _Order(bounds)
-    for header in _headers(file):
-        found.add(header)
-    return found.ended()
-
-
-def _headers(file: File) -> Iterator[BatchHeader]:
-    """The headers of all batches with a right checksum, in order or not."""
+    order, search = _Order(bounds), RegionSearch(file)
+    pieces: dict[int, list[tuple[int, int]]] = {}
     for window in Scanner(file, verify=True, read_bytes=OBJECT_BYTES):
         if window.bad is None:
-            yield from window_headers(window)
+            for header in window_headers(window):
+                order.add(header.position, header.base_offset, header.last_offset)
         elif OUT_OF_ORDER in window.bad:
-            yield parse_header(window.data, 0, window.position)
+            header = parse_header(window.data, 0, window.position)
+            order.add(header.position, header.base_offset, header.last_offset)
+        else:
+            after = [] if window.follower is None else search.follow(window.end)
+            for chain in search.chains(window.position, window.end):
+                if order.admits(chain, after):
+                    for batch in chain:
+                        order.add(*batch)
+                    end = chain[-1][0] + examine(file, chain[-1][0], window.end).size
+                    pieces.setdefault(window.position, []).append((chain[0][0], end))
+    return Judged(order.ended(), pieces)
 
 
 class _Order:
     def __init__(self, bounds: OffsetBounds) -> None:
         self._bounds, self._before = bounds, bounds.low - 1  # the last offset that was decided
-        self._batches: list[tuple[int, int, int]] = []  # (position, base offset, last offset) of those to decide
+        self._batches: list[_Batch] = []  # (position, base offset, last offset) of those to decide
         self._newest = self._before
         self._ascending = True
         self._misplaced = array("q")
 
-    def add(self, header: BatchHeader) -> None:
-        """Take the next batch."""
-        base, last = header.base_offset, header.last_offset
+    def admits(self, chain: list[_Batch], after: list[_Batch]) -> bool:
+        """Are more batches in a chain than it contradicts, before it and after?
+
+        One that contradicts only what comes after it may be in the value of a record, unless what comes after it
+        contradicts what is before, too.
+        """
+        (_, first, _), (_, _, last) = chain[0], chain[-1]
+        ascending = all(before[2] < following[1] <= following[2] for before, following in pairwise(chain))
+        if not (ascending and self._before < first and first <= last < self._bounds.high):
+            return False
+        in_order = not after or after[0][1] > self._newest
+        high = after[0][1] if after and in_order else self._bounds.high
+        earlier = sum(before >= first and base < high for _, base, before in self._batches)
+        later = sum(base <= last for _, base, _ in after)
+        return earlier + later < len(chain) and (earlier > 0 or not in_order)
+
+    def add(self, position: int, base: int, last: int) -> None:
+        """Take the next batch, by the offsets of its first and last record."""
         if base < self._bounds.low or last < base or last >= self._bounds.high:
-            self._misplaced.append(header.position)
+            self._misplaced.append(position)
             return
         self._ascending = self._ascending and base > self._newest
         self._newest = last
-        self._batches.append((header.position, base, last))
+        self._batches.append((position, base, last))
         if len(self._batches) == _WINDOW:
             self._decide(_WINDOW // 2)
 

@@ -18,14 +18,14 @@ from kwire.codec.arguments import check_progress, check_type
 from kwire.codec.records import read_batches
 from kwire.errors import CorruptBatchError, DecodeError, KwireError, LimitError, WrongFileError
 from kwire.output import check_local, is_same, new_folder, scratch_folder, sync_folder
-from kwire.storage.batches.batch_header import base_offset_at, parse_header
-from kwire.storage.batches.scanner import OBJECT_BYTES, OUT_OF_ORDER, Scanner
+from kwire.storage.batches.batch_header import base_offset_at, examine, parse_header
+from kwire.storage.batches.scanner import OBJECT_BYTES, OUT_OF_ORDER, Scanner, Window
 from kwire.storage.places.discovery import SegmentFile, beside, discover, offset_in_name, place_of
 from kwire.storage.places.filesystem import is_url, located, open_file, plain
 from kwire.storage.places.selection import ExactSelection, Selection, choice_of
 from kwire.storage.reading.directory import Partition
 from kwire.storage.reading.segment import LogSegment
-from kwire.storage.salvage.offset_order import OffsetBounds, misplaced
+from kwire.storage.salvage.offset_order import OffsetBounds, judge
 from kwire.storage.side_files.checkpoints import (
     MOST_TEXT,
     LeaderEpoch,
@@ -463,7 +463,7 @@ class _Kept:
     def _batches(self, segment: LogSegment, bounds: OffsetBounds) -> Iterator[Any]:
         """The valid batches of a segment, but for those with a wrong base offset."""
         file = segment.file.held()
-        wrong = misplaced(file, bounds)
+        wrong, pieces = judge(file, bounds)
         scanner = Scanner(file, verify=True, read_bytes=OBJECT_BYTES)
         for window in scanner:
             data = window.data
@@ -472,20 +472,15 @@ class _Kept:
             elif window.bad is not None:
                 # in a damaged wrapper that is the last one there may be whole messages, but not with their own offsets
                 rest = file.size() if _is_last_wrapper(data, file.size() - window.position) else window.end
-                self._add(segment, window.position, rest - window.position, window.bad, data)
-                data = memoryview(b"")
-                if rest > window.end:
+                if rest > window.end or window.position not in pieces:
+                    self._add(segment, window.position, rest - window.position, window.bad, data)
                     self._progress(rest - window.position)
-                    return
-            for batch in read_batches(data, position=window.position, verify_crc=False):
-                base, reason = _base_offset(batch)
-                if batch.position in wrong or base < self._low:
-                    reason = reason or f"base offset {base} is out of order"
-                    self._add(segment, batch.position, batch.size, reason, data[batch.position - window.position :])
-                else:
-                    self._settle(base)
-                    self._low = batch.last_offset + 1
-                    yield batch
+                    if rest > window.end:
+                        return
+                    continue
+                yield from self._region(segment, window, pieces[window.position], wrong)
+                data = memoryview(b"")
+            yield from self._in_order(segment, window.position, data, wrong)
             self._progress(window.end - window.position)
         if scanner.tail is not None:
             position, left = scanner.tail
@@ -494,6 +489,31 @@ class _Kept:
                 self._add(segment, position, left, "partial last batch", head)
             else:
                 self._report.zeros += left
+
+    def _in_order(self, segment: LogSegment, position: int, data: memoryview, wrong: set[int]) -> Iterator[Any]:
+        """The batches in data, whose first byte is at position, that are not in wrong."""
+        for batch in read_batches(data, position=position, verify_crc=False):
+            base, reason = _base_offset(batch)
+            if batch.position in wrong or base < self._low:
+                reason = reason or f"base offset {base} is out of order"
+                self._add(segment, batch.position, batch.size, reason, data[batch.position - position :])
+            else:
+                self._settle(base)
+                self._low = batch.last_offset + 1
+                yield batch
+
+    def _region(
+        self, segment: LogSegment, window: Window, pieces: list[tuple[int, int]], wrong: set[int]
+    ) -> Iterator[Any]:
+        """The batches in the pieces of a bad region."""
+        file, at, reason = segment.file.held(), window.position, window.bad or ""
+        for start, end in [*pieces, (window.end, window.end)]:
+            if at < start:
+                if at > window.position:
+                    reason = examine(file, at, file.size()).reason or "checksum does not match"
+                self._add(segment, at, start - at, reason, file.view(at, min(start, at + RECORD_BATCH_OVERHEAD)))
+            yield from self._in_order(segment, start, file.view(start, end), wrong)
+            at = end
 
     def _add(self, segment: LogSegment, position: int, size: int, reason: str, data: memoryview) -> None:
         first = last = -1
