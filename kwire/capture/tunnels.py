@@ -16,7 +16,7 @@ _VXLAN_PORTS, _GENEVE_PORT = (4789, 8472), 6081  # 8472: of Linux, before the po
 
 
 def carried(dpkt: Any, packet: Any) -> Any:
-    """What is carried at last by the packet of a link layer: an IP packet, or what is none.
+    """The innermost packet in that of a link layer: an IP packet, or what is none.
 
     A fragment of a tunnel's packet is given back as it is. Raises as dpkt for what is damaged.
     """
