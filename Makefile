@@ -19,7 +19,8 @@ $(VENV)/.ready: pyproject.toml setup.py
 	$(CHECK)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --upgrade pip
-	$(BIN)/python -m pip install -q -e '.[dev]' 'setuptools>=77' 'Cython>=3.1'
+	$(BIN)/python -m pip install -q 'setuptools>=77' 'Cython>=3.1'
+	$(BIN)/python -m pip install -q --no-build-isolation -e '.[dev]'
 	touch $@
 
 lint: build  ## ruff, cython-lint, mypy, the stubs, the import contract, spelling

@@ -157,7 +157,7 @@ def corrected(extensions):
 setup(
     cmdclass={"build_ext": BuildExt, "bdist_wheel": BdistWheel},
     # pip install -e adds the checkout to the path; setuptools' default, an import hook, hides it from type checkers
-    options={"editable_wheel": {"mode": "compat"}},
+    options={"editable_wheel": {"mode": "compat"}, "build_ext": {"parallel": True}},
     ext_modules=corrected(cythonize(
         [
             Extension(
