@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from kwire.cli.damage import Damage
     from kwire.storage import InternalRecord, LogSegment, Partition, SegmentFile
     from kwire.storage.places.discovery import PartitionKey
+    from kwire.storage.reading.bounds import Bounds
+    from kwire.storage.reading.log_follower import LogFollower, LogOffset
 
 _TAIL_BYTES = 1 << 17, 16 << 20  # looked at at a time for the last records: at first, at most
 _EVERY = 0.5  # seconds between two looks at a log that is followed
@@ -243,13 +245,15 @@ class Output:
             for block in writers[has_states].write(columns, rows):
                 self.write(block)
 
-    def show_last(self, partitions: Iterable[Partition], count: int) -> None:
-        """Write the last records of each partition."""
+    def show_last(self, partitions: Iterable[Partition], count: int, until: int | None = None) -> None:
+        """Write the last records of each partition; until: the byte of its last segment before which they are."""
         for partition in partitions:
-            for segment, start, end, skip in self._last(partition.segments, count):
+            for segment, start, end, skip in self._last(partition.segments, count, until):
                 self.show(segment, start=start, end=end, guessed=start > 0, skip=skip)
 
-    def _last(self, segments: Sequence[LogSegment], count: int) -> list[tuple[LogSegment, int, int, int]]:
+    def _last(
+        self, segments: Sequence[LogSegment], count: int, until: int | None
+    ) -> list[tuple[LogSegment, int, int, int]]:
         """(segment, first byte, byte after, records to skip) of ranges that hold the last records, in order."""
         from kwire.storage.batches.batch_header import end_of_data
 
@@ -258,6 +262,7 @@ class Output:
             return ranges
         for segment in reversed(segments):
             end, span = end_of_data(segment.file), _TAIL_BYTES[0]
+            end, until = end if until is None else min(end, until), None
             while end:
                 start = max(0, end - span)
                 found = self._count(segment, start, end)
@@ -298,7 +303,7 @@ class Followed:
 
     def __init__(self, output: Output, records: Records, find: Callable[[], Sequence[SegmentFile]]) -> None:
         self._output, self._records, self._find = output, records, find
-        self._places: dict[PartitionKey, Any] = {}
+        self._places: dict[PartitionKey, LogOffset] = {}
 
     def begin(self, last: int | None) -> None:
         """Write what is there: the last so many records of each partition, None: all."""
@@ -307,34 +312,58 @@ class Followed:
 
         if last is not None:
             for key, files in by_partition(self._find()).items():
-                self._places[key] = self._log(files).end()
-                self._output.show_last([Partition(files)], last)
+                self._places[key] = place = self._log(files).end()
+                self._output.show_last([Partition(files)], last, place.position)
         self.go_on()
 
     def go_on(self) -> None:
         """Write what was appended since."""
         from kwire.storage.places.discovery import by_partition
-        from kwire.storage.reading.segment import open_listed
 
         for key, files in by_partition(self._find()).items():
-            log = self._log(files)
-            place = self._places.get(key) or log.start()
-            reached = log.advance(place)
-            for file, start, end, bounds, _ in log.ranges(place, reached):
+            for segment, start, end, bounds in self._planned(key, files):
                 first, until = self._records.span["start_offset"], self._records.span["end_offset"]
                 low, high = bounds.start_offset, bounds.end_offset
                 self._output.show(
-                    open_listed(file), start=start, end=end,
+                    segment, start=start, end=end,
                     start_offset=first if low is None else low if first is None else max(low, first),
                     end_offset=until if high is None else high if until is None else min(high, until))
-            self._places[key] = reached
+
+    def _planned(
+        self, key: PartitionKey, files: Sequence[SegmentFile]
+    ) -> list[tuple[LogSegment, int, int, Bounds]]:
+        """(segment, first byte, byte after, offsets to keep) of what is new in a partition.
+
+        Nothing if a file is not the one that was listed any more: the next look finds what became of it.
+        """
+        from kwire.storage.reading.segment import open_listed
+
+        log, pieces = self._log(files), []
+        place = self._places.get(key) or log.start()
+        if log.is_at_end(place):
+            return []
+        try:
+            self._places[key] = place = log.resume(place)  # what was lost is reported once
+            reached = log.advance(place)
+            for listed, start, end, bounds, planned in log.ranges(place, reached):
+                segment = open_listed(listed)
+                if planned.before or planned.until:  # held open, so that it stays the one that is compared
+                    segment.file = file = segment.file.held()
+                    size = file.size()
+                    if size < end or not (planned.begins(file, size) and planned.ends(file, size)):
+                        return []
+                pieces.append((segment, start, end, bounds))
+        except FileNotFoundError:
+            return []
+        self._places[key] = reached
+        return pieces
 
     def is_past_end(self) -> bool:
         """Has every partition reached the end of the range?"""
         end = self._records.span["end_offset"]
         return end is not None and all(place.offset >= end for place in self._places.values())
 
-    def _log(self, files: Sequence[SegmentFile]) -> Any:
+    def _log(self, files: Sequence[SegmentFile]) -> LogFollower:
         from kwire.storage.reading.directory import Partition
         from kwire.storage.reading.log_follower import LogFollower, OpenTransaction
         from kwire.storage.reading.segment import open_listed

@@ -18,6 +18,7 @@ import pytest
 import kwire
 from kwire.cli import main, show_records
 from kwire.codec.json import json_text
+from kwire.storage.reading.log_follower import LogFollower, LogOffset
 from tests.storage import internal
 from tests.storage.making import START, batch, in_transaction, marker, producer_snapshot, write_segment
 from tools.places import ROOT
@@ -355,6 +356,59 @@ def test_what_is_appended_is_shown(tmp_path: Path) -> None:
     running.send_signal(signal.SIGINT)
     out, err = running.communicate(timeout=60)
     assert (running.returncode, out, err.strip()) == (130, "", "kwire: interrupted")
+
+
+@pytest.mark.parametrize("change", ["truncated", "compacted", "deleted"])
+def test_a_log_that_changes_while_it_is_followed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    """Between the look at a log and its read, too: each record that is there comes once, and what is lost is told."""
+    path = write_segment(tmp_path / "t-0", 0, [batch(0), batch(3), batch(6)], indexes=False)
+    real, looks = LogFollower.advance, []
+
+    def changed(self: LogFollower, at: LogOffset) -> LogOffset:
+        reached = real(self, at)
+        looks.append(reached)
+        if len(looks) == 1:
+            with path.open("ab") as file:
+                file.write(batch(9, 1) + batch(10, 1))
+        elif len(looks) == 2:
+            new = path.with_suffix(".new")
+            if change == "truncated":
+                new.write_bytes(batch(0) + batch(3))
+            elif change == "compacted":
+                new.write_bytes(batch(6) + batch(9, 1) + batch(10, 1))
+            if change == "deleted":
+                path.unlink()
+                write_segment(tmp_path / "t-0", 10, [batch(10, 1)], indexes=False)
+            else:
+                os.replace(new, path)
+        elif len(looks) == 3:
+            write_segment(tmp_path / "t-0", 11, [batch(11, 1)], indexes=False)
+        return reached
+
+    monkeypatch.setattr(LogFollower, "advance", changed)
+    code, out, err = run(capsys, tmp_path, "--follow", "--format", "%o ", "--end-offset", 12)
+    told = {"truncated": "was truncated to", "compacted": "", "deleted": "offsets 9..9 are lost"}[change]
+    new_ones = {"truncated": "11", "compacted": "9 10 11", "deleted": "10 11"}[change]
+    assert (code, out) == (0, f"0 1 2 3 4 5 6 7 8 {new_ones} ")
+    assert told in err and all(err.count(line) == 1 for line in err.splitlines())
+
+
+def test_what_is_appended_while_the_last_records_are_sought_comes_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, real = write_segment(tmp_path / "t-0", 0, [batch(0)], indexes=False), LogFollower.end
+
+    def appended(self: LogFollower) -> LogOffset:
+        end = real(self)
+        with path.open("ab") as file:
+            file.write(batch(3))
+        return end
+
+    monkeypatch.setattr(LogFollower, "end", appended)
+    code, out, err = run(capsys, path, "--follow", "--tail", 2, "--format", "%o ", "--end-offset", 6)
+    assert (code, out, err) == (0, "1 2 3 4 5 ", "")
 
 
 def test_following_ends_at_the_limit_and_the_end_offset(tmp_path: Path) -> None:
