@@ -202,20 +202,33 @@ class SyncConnection:
             self._loop.post(partial(self._loop.begin, call))
             return self._loop
 
+    def _drop(self, work: Coroutine[Any, Any, Any]) -> None:
+        """End work that nobody waits for: in the loop, if there is one, which may be at it."""
+        loop = self._loop or self._left
+        try:
+            if loop is not None:
+                loop.post(partial(loop.drop, work))
+                return
+        except RuntimeError:  # the loop is closed
+            pass
+        work.close()
+
     def _run(self, work: Coroutine[Any, Any, T], seconds: float) -> T:
         """Run work in the loop and return its result. seconds: its timeout; it may ask twice."""
         call = _Call(work)
         try:
             self._refuse_deadlock()
             loop = self._post(call)
-        except (RuntimeError, BrokerConnectionError, MemoryError):
+        except (RuntimeError, BrokerConnectionError):
             work.close()
+            raise
+        except BaseException:  # KeyboardInterrupt, MemoryError: the loop may have it or not
+            self._drop(work)
             raise
         try:
             task = call.wait(2 * seconds + _PATIENCE, partial(loop.post, partial(loop.begin, call)))
         except BaseException as error:  # KeyboardInterrupt: nobody waits for the work any more
-            with suppress(RuntimeError):  # the loop is closed
-                loop.post(partial(loop.cancel, work))
+            self._drop(work)
             if isinstance(error, TimeoutError):
                 raise BrokerTimeoutError(f"no end within {seconds:g} s", address=str(self.address)) from None
             raise
@@ -349,10 +362,13 @@ class _Loop:
                 call.task.cancel()
             then()
 
-    def cancel(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Cancel work that has not ended, in the loop."""
-        if work in self._calls and (task := self._calls[work].task) is not None:
-            task.cancel()
+    def drop(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Cancel work, in the loop, or close it if it was not begun."""
+        call = self._calls.get(work)
+        if call is None:
+            work.close()
+        elif call.task is not None:
+            call.task.cancel()
 
     def end(self) -> None:
         """Cancel all tasks, in the loop, then stop it."""

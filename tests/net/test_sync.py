@@ -137,6 +137,33 @@ def test_an_interrupt_comes_through_and_the_connection_goes_on(broker: Broker) -
         assert broker.connections == 1
 
 
+@pytest.mark.quick
+@pytest.mark.parametrize("kind", [MemoryError, KeyboardInterrupt])
+def test_an_error_after_the_loop_has_a_call_ends_the_call_there(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, kind: type[BaseException]
+) -> None:
+    """Its coroutine was closed in the thread that called, though the loop was at it: ValueError."""
+    post, calls = SyncConnection._post, []
+
+    def failing(connection: SyncConnection, call: Any) -> Any:
+        post(connection, call)
+        wait_for(lambda: call.has_begun)
+        time.sleep(0.05)
+        calls.append(call)
+        raise kind
+
+    broker.answer = lambda _: None
+    with connect_sync(broker.address) as connection:
+        monkeypatch.setattr(SyncConnection, "_post", failing)
+        with pytest.raises(kind):
+            connection.send(METADATA)
+        wait_for(lambda: calls[0].task.done())
+        assert calls[0].task.cancelled()
+        monkeypatch.undo()
+        broker.answer = metadata
+        assert connection.send(METADATA).cluster_id
+
+
 def test_a_child_opens_its_own(broker: Broker) -> None:
     """A child of fork neither writes to nor closes what its parent has open."""
     with connect_sync(broker.address) as connection:
