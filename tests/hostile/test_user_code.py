@@ -194,6 +194,27 @@ def test_a_record_made_again() -> None:
     assert all(value in (b"a" * len(value), b"b" * len(value)) for value in seen)
 
 
+MADE_AGAIN = """
+import gc, kwire
+record = kwire.Record(headers=[(f"k{i}", b"a" * 50) for i in range(20000)])
+class Finalizer:
+    def __del__(self):
+        record.__init__(headers=[("z", b"b" * 1000)])
+        self.kept = [b"c" * 1000000 for _ in range(3)]
+gc.collect()
+cycle = Finalizer()
+cycle.cycle = cycle
+del cycle
+assert record.headers == tuple((f"k{i}", b"a" * 50) for i in range(20000))
+assert record.headers == (("z", b"b" * 1000),)
+"""
+
+
+def test_a_record_made_again_by_a_finalizer_while_its_headers_are_read() -> None:
+    ran = subprocess.run([sys.executable, "-c", MADE_AGAIN], capture_output=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr.decode()
+
+
 def test_a_buffer_that_is_another_each_time() -> None:
     asked = 0
 
