@@ -473,9 +473,10 @@ cdef class RecordColumns:
         return rows
 
     def __getitem__(self, name):
-        if name not in self.names:
+        known = str.__str__(name) if isinstance(name, str) else None  # a str of the caller's class may equal any
+        if known not in self.names:
             raise KeyError(f"no column {brief(name)}: expected one of {', '.join(self.names)}")
-        return record_column(str(name), self.chunks)
+        return record_column(known, self.chunks)
 
     def __contains__(self, name):
         return name in self.names

@@ -10,8 +10,8 @@ from libc.stdint cimport uint8_t
 from libc.string cimport memcpy
 
 from kwire_c.core cimport (
-    KW_ARRAY_INT, KW_ARRAY_STRUCT, KW_ARRAY_UUID, KW_BOOL, KW_BYTES, KW_FLOAT64, KW_INT8, KW_NULLABLE, KW_PLACE,
-    KW_RECORDS, KW_RUN, KW_SLOT, KW_STRING, KW_STRUCT, KW_UNKNOWN_AT, KW_UUID, kw_field, kw_new_instance, kw_op,
+    KW_ARRAY_INT, KW_ARRAY_STRUCT, KW_ARRAY_UUID, KW_BOOL, KW_BYTES, KW_FLOAT64, KW_NULLABLE, KW_PLACE, KW_RECORDS,
+    KW_RUN, KW_SLOT, KW_STRING, KW_STRUCT, KW_UNKNOWN_AT, KW_UUID, kw_field, kw_new_instance, kw_op,
     kw_plan, raw_decref, raw_type,
 )
 from kwire_c.integers cimport brief
@@ -225,8 +225,6 @@ cdef int from_value(const kw_op *op, PyObject *self, object value) except -1:
     if op.code < KW_STRING:
         if op.code == KW_FLOAT64 and isinstance(value, str):
             value = decoded(value, double, "number")
-        elif op.code == KW_INT8 and type(value) is int and 128 <= value <= 256:
-            value -= 256  # as in Kafka: int8 may be written unsigned
         elif op.code == KW_FLOAT64 and isinstance(value, bool):
             raise Refusal("expected a number, got bool")
         elif op.code != KW_BOOL and op.code != KW_FLOAT64:

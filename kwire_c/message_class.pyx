@@ -544,7 +544,9 @@ cdef object snapshot(object value):
     """A value that other threads do not change while it is copied or pickled item by item."""
     if isinstance(value, memoryview):
         return copied(value)
-    return dict(value) if type(value) is dict else list(value) if type(value) is list else value
+    if type(value) is dict:  # of unknown tags
+        return {tag: snapshot(data) for tag, data in list((<dict>value).items())}
+    return list(value) if type(value) is list else value
 
 
 cdef bytes copied(object view):

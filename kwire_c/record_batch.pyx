@@ -337,9 +337,11 @@ cdef class Record:
     @property
     def headers(self):
         """Tuple of (str, bytes or None); invalid UTF-8 in a header key becomes U+FFFD, as in Kafka."""
-        if self.head.headers == 0:
+        cdef RecordBatch batch = self.batch  # held: making objects may run finalizers, which may call __init__
+        cdef kw_record head = self.head
+        if head.headers == 0:
             return ()
-        return _headers(self.batch.heads.block, self.batch.heads.size, &self.head)
+        return _headers(batch.heads.block, batch.heads.size, &head)
 
     @property
     def sequence(self):

@@ -21,7 +21,7 @@ from kwire.cli.terminal import VERSION, api_of, print_json
 from kwire.codec import messages as codec
 from kwire.codec.frames import FrameReader, decode_request, decode_response
 from kwire.codec.json import from_json, to_json
-from kwire.errors import DecodeError, KwireError, LimitError, UnsupportedVersionError
+from kwire.errors import KwireError, LimitError, UnsupportedVersionError
 from kwire_c.json import strict_base64
 from kwire_c.printable import brief
 
@@ -333,12 +333,14 @@ def frame(file: IO[bytes], form: str, api: str | None, version: int | None, leni
 
 def _frames(file: IO[bytes]) -> Iterator[tuple[str, bytes]]:
     reader, number = FrameReader(), 0
-    while block := file.read(1 << 20):
-        for data in reader.feed(block):
+    block = b"-"
+    while block:
+        block = file.read(1 << 20)  # b"" at the end: feed() then raises what came after the last whole frame
+        for data in _at(_name(file), partial(reader.feed, block)):
             number += 1
             yield f"{_name(file)}, frame {number}", data
     if reader.pending:
-        raise DecodeError(f"{_name(file)}: the last frame is truncated: {reader.pending} bytes remaining")
+        raise click.ClickException(f"{_name(file)}: the last frame is truncated: {reader.pending} bytes remaining")
 
 
 def _request(data: bytes, lenient: bool) -> dict[str, Any]:

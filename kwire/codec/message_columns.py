@@ -46,10 +46,11 @@ class MessageColumns:
         return name in self.names
 
     def __getitem__(self, name: str) -> Column:
-        if name not in self.names:
+        known = str.__str__(name) if isinstance(name, str) else ""  # a str of the caller's class may equal any
+        if known not in self.names:
             raise KeyError(f"no column {brief(name)}: expected one of {', '.join(self.names)}")
-        at = self.names.index(name)
-        return message_column(name, [nodes[at] for _, nodes in self._chunks])
+        at = self.names.index(known)
+        return message_column(known, [nodes[at] for _, nodes in self._chunks])
 
     def __arrow_c_schema__(self) -> object:
         return export_schema(table_node(*self._chunks[0]))

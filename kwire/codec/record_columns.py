@@ -60,11 +60,14 @@ def gather_columns(inputs: Any, fields: Iterable[str], **options: Any) -> Record
 
 
 def names_in(names: Iterable[str], argument: str) -> tuple[str, ...]:
-    """The names in an argument. Raises TypeError for one str, what is no iterable, and a name that is no str."""
+    """The names in an argument, each of type str: one of the caller's class may equal any.
+
+    Raises TypeError for one str, what is no iterable, and a name that is no str.
+    """
     if isinstance(names, str | bytes) or not can_iterate(names):
         raise TypeError(f"{argument} must be a list of str, not {type(names).__name__}")
     listed = tuple(names)
     for name in listed:
         if not isinstance(name, str):
             raise TypeError(f"{argument} must be a list of str, not of {type(name).__name__}")
-    return listed
+    return tuple([str.__str__(name) for name in listed])

@@ -22,8 +22,11 @@ except ImportError:
     _inflater, _crc32, _Error = zlib.decompressobj, zlib.crc32, zlib.error
 
 _PLAIN = b"\x1f\x8b\x08\x00"  # magic, deflate, no optional header fields
+_PLAIN_SIZE = 10  # of a header that starts so
 _STEP = 4 << 20  # zlib copies the output of a call once more, so large outputs are taken in steps
 _CHUNK = 64 << 10
+_SOURCE = 8 << 10  # what GzipCompression has GZIPInputStream read at a time
+_TRAILER = 8
 _FHCRC, _FEXTRA, _FNAME, _FCOMMENT = 2, 4, 8, 16
 
 
@@ -37,9 +40,9 @@ def decompress(data: Any, limit: int, magic: int) -> bytes | bytearray:
         raise _too_large(limit)
     if not inflater.eof:
         raise CorruptBatchError("gzip: the stream ends early")
-    rest = inflater.unused_data
+    rest = len(inflater.unused_data)
     if rest:
-        return _members(memoryview(rest), limit, out)
+        return _members(memoryview(data), limit, out, len(data) - rest)
     return out
 
 
@@ -64,20 +67,25 @@ def _inflate(inflater: Any, data: Any, room: int) -> bytes | bytearray:
         raise CorruptBatchError(f"gzip: {error}") from None
 
 
-def _members(data: memoryview, limit: int, head: bytes | bytearray | None = None) -> bytes | bytearray:
-    """The content of the members. head: the content of earlier ones; None at the first, whose header must be valid."""
-    whole, first, at = bytearray(head or b""), head is None, 0
-    # GZIPInputStream looks for another member only if more than 18 bytes follow the trailer, or the source has more
-    while first or len(data) - at > 18:
+def _members(data: memoryview, limit: int, head: bytes | bytearray | None = None, at: int = 0) -> bytes | bytearray:
+    """The content of the members. head: that of the first, which ends at byte `at`; None: it is still to be read."""
+    whole, start = bytearray(head or b""), _PLAIN_SIZE
+    if head is None:
+        start = _header(data)
+        at = _member(data, start, whole, limit)
+    source = start  # up to where GZIPInputStream has read its source, which it does in steps once a header is read
+    while True:
+        steps = -(-max(at - _TRAILER - source, 0) // _SOURCE)
+        source = min(source + steps * _SOURCE, len(data))
+        # it looks for another member only if it has read more than 18 bytes after the trailer, or can read more
+        if source - at <= 18 and max(source, at) == len(data):
+            return whole
         try:
             start = at + _header(data[at:])
         except CorruptBatchError:
-            if first:
-                raise
-            break
+            return whole
+        source = max(source, start)
         at = _member(data, start, whole, limit)
-        first = False
-    return whole
 
 
 def _member(data: memoryview, at: int, whole: bytearray, limit: int) -> int:
@@ -105,14 +113,14 @@ def _member(data: memoryview, at: int, whole: bytearray, limit: int) -> int:
     except _Error as error:
         raise CorruptBatchError(f"gzip: {error}") from None
     at -= len(inflater.unused_data)
-    trailer = data[at : at + 8]
-    if len(trailer) < 8:
+    trailer = data[at : at + _TRAILER]
+    if len(trailer) < _TRAILER:
         raise CorruptBatchError("gzip: the stream ends early")
     if int.from_bytes(trailer[:4], "little") != checksum:
         raise CorruptBatchError("gzip: wrong checksum in the trailer")
     if int.from_bytes(trailer[4:8], "little") != size & 0xFFFFFFFF:
         raise CorruptBatchError("gzip: wrong length in the trailer")
-    return at + 8
+    return at + _TRAILER
 
 
 def _header(data: memoryview) -> int:

@@ -76,7 +76,7 @@ def _many(view: memoryview, blocks: Lz4Blocks, limit: int) -> bytes:
             room.part(done, done + len(part))[:] = part
             done += len(part)
         else:
-            done += cramjam.lz4.decompress_block_into(block, room.part(done, min(done + largest, size)))
+            done += _into(block, room.part(done, min(done + largest, size)))
         if done > limit:
             raise _too_large(limit)
     return room.take(done)
@@ -87,7 +87,13 @@ def _unpack(block: Any, room: int) -> Any:
     if lz4_block:
         return lz4_block.decompress(block, room)
     out = Room(room)
-    return out.take(cramjam.lz4.decompress_block_into(block, out.part(0, room)))
+    return out.take(_into(block, out.part(0, room)))
+
+
+def _into(block: Any, room: memoryview) -> int:
+    """Decompress one block into room; the bytes written."""
+    # without output_len cramjam may take a block's first four bytes for a size in front of it
+    return int(cramjam.lz4.decompress_block_into(block, room, output_len=len(room)))
 
 
 @lru_cache(4)

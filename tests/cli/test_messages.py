@@ -78,12 +78,24 @@ def test_frames(run: Any) -> None:
     (("encode", "FindCoordinatorRequest", "3"), b'\n{"key": 5, "keyType": 1}', 1, "line 2: FindCoordinatorRequest v3"),
     (("encode", "FindCoordinatorRequest", "3"), b'{"key"', 1, "invalid JSON"),
     (("frame",), b"0003", 1, "4 bytes needed"),
-    (("frame", "--from", "raw"), b"\0\0\0\5a", 1, "the last frame is truncated: 5 bytes"),
+    (("frame", "--from", "raw"), b"\0\0\0\5a", 1, ": the last frame is truncated: 5 bytes remaining\n"),
+    (("frame", "--from", "raw"), b"\x7f\xff\xff\xff", 1, ": frame of 2147483647 bytes exceeds max_size"),
     (("frame", "--api", "Fetch"), b"", 2, "--version"),
 ])
 def test_failures_are_one_line(run: Any, arguments: tuple[str, ...], stdin: bytes, code: int, words: str) -> None:
     seen, out, err = run(*arguments, stdin=stdin)
     assert seen == code and out == b"" and words in err and err.count("\n") == 1, (seen, err)
+
+
+@pytest.mark.parametrize("rest,words", [
+    (b"\xff\xff\xff\xff", ": invalid frame size -1, at byte 22\n"), (b"\0\0", ": the last frame is truncated: 2 bytes"),
+])
+def test_what_follows_the_last_whole_frame(run: Any, tmp_path: Any, rest: bytes, words: str) -> None:
+    frame = kwire.pack_frame(kwire.encode_request(MESSAGE, 3, correlation_id=4, client_id="c"))
+    (tmp_path / "frames").write_bytes(frame + rest)
+    code, out, err = run("frame", "--from", "raw", str(tmp_path / "frames"))
+    assert code == 1 and json.loads(out)["message"] == VALUE
+    assert err.startswith(f"kwire: {tmp_path / 'frames'}{words}") and err.count("\n") == 1
 
 
 def test_shells_complete_commands_and_names(tmp_path: Any) -> None:

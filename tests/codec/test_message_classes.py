@@ -151,6 +151,12 @@ def test_pickles_by_name() -> None:
     assert pickle.loads(pickle.dumps(part)) == part
     viewed = kwire.decode("SaslAuthenticateRequest", 0, b"\0\0\0\3abc", views=True)
     assert pickle.loads(pickle.dumps(viewed)) == viewed
+    value.unknown_tags = {9: memoryview(b"x"), 10: bytearray(b"y")}
+    for again in (pickle.loads(pickle.dumps(value)), copy.deepcopy(value)):
+        assert again == value and again.unknown_tags == {9: b"x", 10: b"y"}
+    value.unknown_tags[9].release()
+    with pytest.raises(kwire.EncodeError, match="memoryview in a field was released"):
+        pickle.dumps(value)
 
 
 def test_pickles_cross_a_fresh_process() -> None:

@@ -316,6 +316,17 @@ def test_snappy_whose_blocks_change_between_two_looks_is_refused(monkeypatch: py
         decompress("snappy", data, limit=1 << 20)
 
 
+def test_a_block_of_lz4_is_not_taken_for_one_with_a_size_in_front(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The block of this end starts with 70 00 00 00; what follows is a block too, of other content."""
+    end = b"\0\0\0\x12" + bytes(12) + b"p"
+    assert read("lz4", compress("lz4", bytes(65536) + end)) == bytes(65536) + end
+    block = bytes.fromhex("f001 0000 000000a625d3fd3159ec80808300")
+    frame = compress("lz4", b"")[:7] + len(block).to_bytes(4, "little") + block + bytes(4)
+    assert read("lz4", frame) == block[2:]
+    monkeypatch.setattr("kwire.compression.lz4.lz4_block", None)
+    assert read("lz4", frame) == block[2:]
+
+
 def test_lz4_whose_block_goes_between_two_looks_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     class Gone:
         count, most, max_block = 1, 65536, 65536

@@ -194,6 +194,61 @@ def test_a_record_made_again() -> None:
     assert all(value in (b"a" * len(value), b"b" * len(value)) for value in seen)
 
 
+class Lying(str):
+    """A text that equals any other, and says that it is another."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __hash__(self) -> int:
+        return hash("value")
+
+    def __str__(self) -> str:
+        return "value"
+
+    def split(self, *_: Any) -> list[Any]:
+        return ["value"]
+
+
+def test_names_of_columns_that_lie() -> None:
+    """The column of another name has no buffers: to read it would crash."""
+    data = kwire.build_batch([(1, b"k", b"v", [("h", b"x")])])
+    columns = kwire.columns(data, [Lying("offset"), "key"])
+    assert [*columns] == ["offset", "key"]
+    assert columns[Lying("offset")].name == "offset" and columns[Lying("offset")].to_pylist() == [0]
+    with pytest.raises(KeyError):
+        columns[Lying("value")]
+    with pytest.raises(ValueError, match="unknown column 'none'"):
+        kwire.columns(data, [Lying("none")])
+    read = kwire.columns_of("FindCoordinatorRequest", 0, [b"\0\1g"], [Lying("key")])
+    assert [*read] == ["key"] and read[Lying("key")].to_pylist() == ["g"]
+    with pytest.raises(KeyError):
+        read[Lying("value")]
+
+
+MADE_AGAIN = """
+import gc, kwire
+record = kwire.Record(headers=[(f"k{i}", b"a" * 50) for i in range(20000)])
+class Finalizer:
+    def __del__(self):
+        record.__init__(headers=[("z", b"b" * 1000)])
+        self.kept = [b"c" * 1000000 for _ in range(3)]
+gc.collect()
+cycle = Finalizer()
+cycle.cycle = cycle
+del cycle
+assert record.headers == tuple((f"k{i}", b"a" * 50) for i in range(20000))
+assert record.headers == (("z", b"b" * 1000),)
+"""
+
+
+def test_a_record_made_again_by_a_finalizer_while_its_headers_are_read() -> None:
+    ran = subprocess.run([sys.executable, "-c", MADE_AGAIN], capture_output=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr.decode()
+
+
 def test_a_buffer_that_is_another_each_time() -> None:
     asked = 0
 
