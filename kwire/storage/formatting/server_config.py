@@ -332,7 +332,8 @@ class ServerConfig:
                 "frequent changes in ISR")
 
     def _validate_quorum(self) -> None:
-        if self.quorum_voters or self.values.get("controller.quorum.bootstrap.servers"):
+        # 3.8 knows the bootstrap servers already, but takes them for nothing
+        if self.quorum_voters or (self.rules.formatter and self.values["controller.quorum.bootstrap.servers"]):
             return
         if self.rules.formatter:
             raise ConfigError(

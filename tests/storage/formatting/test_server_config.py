@@ -58,6 +58,13 @@ def test_slips_of_a_controller(changes: dict[str, str], reason: str) -> None:
     assert reason in caught.value.reason
 
 
+def test_bootstrap_servers_are_enough_from_3_9_on() -> None:
+    config("3.9")
+    for release in ("3.7", "3.8"):
+        with pytest.raises(ConfigError, match=r"controller\.quorum\.voters must contain a parseable set of voters"):
+            config(release)
+
+
 def test_sasl_between_brokers() -> None:
     changes = {"listeners": "SAFE://:9092,CONTROLLER://:9093", "inter__broker__listener__name": "SAFE"}
     config(**changes)  # GSSAPI by default
