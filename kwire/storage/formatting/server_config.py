@@ -146,6 +146,8 @@ class ServerConfig:
                     "listeners or controller.listener.names"
                 )
         require(self.log_dirs, "At least one log directory must be defined via log.dirs or log.dir.")
+        if values["metadata.log.dir"] == "":  # Kafka takes the current folder
+            raise ConfigError("metadata.log.dir: expected a directory, found nothing")
         self.metadata_log_dir: str = values["metadata.log.dir"] or self.log_dirs[0]
         for name in self.directories:
             if "\0" in name:
@@ -296,7 +298,7 @@ class ServerConfig:
     def _validate_protocol_version(self) -> None:
         if self.rules.kraft_only or "inter.broker.protocol.version" not in self.properties:
             return
-        text = self.properties["inter.broker.protocol.version"]
+        text = self.values["inter.broker.protocol.version"]
         if version_from_text(text, self.rules, True).level < 0:
             minimum = next(row.name for row in metadata_versions(self.rules.release))
             raise ConfigError(

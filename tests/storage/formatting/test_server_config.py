@@ -28,6 +28,7 @@ def config(release: str = "4.4", **changes: str) -> ServerConfig:
     ("controller__quorum__bootstrap__servers", "localhost:65536", "port out of range:65536"),
     ("controller__quorum__voters", "1@localhost:99999", "port out of range:99999"),
     ("early__start__listeners", "CONTROLLER, OTHER", "early.start.listeners contains listener OTHER, but"),
+    ("metadata__log__dir", " ", "metadata.log.dir: expected a directory, found nothing"),
     ("queued__max__request__bytes", "5", "must be larger or equal to socket.request.max.bytes"),
     ("connections__max__idle__ms", "5", "should always be less than connections.max.idle.ms=5"),
     ("inter__broker__listener__name", "SAFE", "must be a listener name defined in advertised.listeners"),
@@ -63,6 +64,13 @@ def test_bootstrap_servers_are_enough_from_3_9_on() -> None:
     for release in ("3.7", "3.8"):
         with pytest.raises(ConfigError, match=r"controller\.quorum\.voters must contain a parseable set of voters"):
             config(release)
+
+
+def test_blanks_around_a_protocol_version_do_not_count() -> None:
+    voters = {"controller__quorum__voters": "1@localhost:9093"}
+    config("3.7", **voters, inter__broker__protocol__version=" 3.7 ")
+    with pytest.raises(ConfigError, match=r"A non-KRaft version 2\.8 given"):
+        config("3.7", **voters, inter__broker__protocol__version="2.8 ")
 
 
 def test_sasl_between_brokers() -> None:
