@@ -23,7 +23,7 @@ _TITLE = re.compile(r"^  (-\S+(?: [A-Z_]+)?(?:, -\S+(?: [A-Z_]+)?)*)(?:  .*)?$",
 _NEGATIVE = re.compile(r"-\d+")
 _MOST_TEXT, _LEAST_TEXT = 1 << 20, 1 << 12  # characters of all files with arguments, and what each counts at least
 _FARTHEST = 7  # "Did you mean" offers nothing that differs as much
-_CLOSING, _OPENING, _BRACKETS = "!\"%),.:;?]}", "$'([{", "([{"  # where lines may end
+_CLOSING, _OPENING, _BRACKETS = '!"%),.:;?]}', "$'([{", "([{"  # where lines may end
 _SWAP, _SUBSTITUTE, _ADD, _DELETE = 0, 2, 1, 4
 
 
@@ -220,13 +220,21 @@ class Parser:
         text = state.arguments[state.place]
         flag, equals, value = text.partition("=")
         state.place += 1
-        option, letters = self._option(flag, text)
-        while letters and not option.takes_value:
+        flags = {name: option for option in self.options for name in option.flags}
+        option = self._option(flags, flag)
+        if option is not None:
+            self._use(option, state, values, used, value if equals else None)
+            return
+        for end, letter in enumerate(text[1:], 2):
+            option = flags.get(f"-{letter}")
+            if option is None or text.startswith("--"):
+                body = text.lstrip("-")
+                near = [name for name, one in flags.items() if len(name.lstrip("-")) > 1 and not one.hidden]
+                raise ArgumentError(f"unrecognized arguments: '{text}'", self, body, near if len(body) > 1 else [])
+            if option.takes_value:
+                self._use(option, state, values, used, text[end:] or None)
+                return
             self._use(option, state, values, used)
-            option, letters = self._option(f"-{letters}", text)
-        if letters:
-            equals, value = "=", letters
-        self._use(option, state, values, used, value if equals else None)
 
     def _use(
         self, option: Option, state: _State, values: dict[str, Any], used: dict[str, Option], value: str | None = None
@@ -258,21 +266,14 @@ class Parser:
         else:
             values[option.name].append(found)
 
-    def _option(self, flag: str, text: str) -> tuple[Option, str]:
-        """The option of a flag, or of its unique beginning, and the letters after a short one. text: the whole word."""
-        flags = {name: option for option in self.options for name in option.flags}
+    def _option(self, flags: Mapping[str, Option], flag: str) -> Option | None:
+        """The option of a flag, or of its unique beginning; None if there is none. flags: all of this parser."""
         if flag in flags:
-            return flags[flag], ""
+            return flags[flag]
         begun = sorted(name for name, option in flags.items() if name.startswith(flag) and not option.hidden)
-        if len(begun) == 1:
-            return flags[begun[0]], ""
-        if begun:
+        if len(begun) > 1:
             raise ArgumentError(f"ambiguous option: {flag} could match {', '.join(begun)}", self)
-        if flag[:2] in flags:
-            return flags[flag[:2]], flag[2:]
-        body = text.lstrip("-")
-        near = [name for name, option in flags.items() if len(name.lstrip("-")) > 1 and not option.hidden]
-        raise ArgumentError(f"unrecognized arguments: '{text}'", self, body, near if len(body) > 1 else [])
+        return flags[begun[0]] if begun else None
 
     def _converted(self, option: Option, text: str) -> Any:
         try:

@@ -29,6 +29,29 @@ def test_values() -> None:
 
 
 @pytest.mark.parametrize(
+    ("word", "force", "name"),
+    [
+        ("-nx=y", False, "x=y"),
+        ("-n=x=y", False, "x=y"),
+        ("-fnx=y", True, "x=y"),
+        ("-fn=x", True, "=x"),
+        ("-n-f", False, "-f"),
+    ],
+)
+def test_short_options_that_are_one_word(word: str, force: bool, name: str) -> None:
+    made = Parser("tool").add("--name", "-n", help="").add("--force", "-f", kind="flag", help="")
+    assert made.parse([word]) == {"name": name, "force": force}
+
+
+@pytest.mark.parametrize("word", ["-ff=1", "-f-n", "-fx", "--f-n"])
+def test_a_word_of_short_options_with_a_letter_that_is_none(word: str) -> None:
+    made = Parser("tool").add("--name", "-n", help="").add("--force", "-f", kind="flag", help="")
+    with pytest.raises(ArgumentError) as caught:
+        made.parse([word])
+    assert str(caught.value) == f"unrecognized arguments: '{word}'"
+
+
+@pytest.mark.parametrize(
     ("line", "message"),
     [
         ("run", "one of the arguments --one --other is required"),

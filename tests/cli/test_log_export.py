@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
 import sys
 from datetime import date
 from pathlib import Path
@@ -198,6 +199,29 @@ def test_late_records_go_to_files_of_their_own(
     table = pq.read_table(out, partitioning="hive")
     assert sorted(table["offset"].to_pylist()) == list(range(500))
     assert len({path.parent.name for path in out.rglob("*.parquet")}) == 5
+
+
+@pytest.mark.parametrize("by", [(), ("topic",)], ids=["file", "dataset"])
+def test_the_records_of_many_small_segments_take_little_memory(tmp_path: Path, by: tuple[str, ...]) -> None:
+    """What is kept for a row group is as large as its records: each segment took 60 KiB until it was written."""
+    record = kwire.build_batch([(DAY, b"k", b"v")])
+    for partition in range(1000):
+        write_segment(tmp_path / "logs" / f"t-{partition}", 0, [record], indexes=False)
+    code = f"""if True:
+        import resource
+        from kwire.storage import LogDirectory
+        from kwire.storage.tables.record_tables import write_table
+        def written(segments, name):
+            return write_table(segments, name, "parquet", partition_by={by!r})["rows"]
+        def most():
+            return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        segments = LogDirectory({str(tmp_path / "logs")!r}).segments
+        assert written(segments[:100], {str(tmp_path / "few")!r}) == 100
+        before = most()
+        assert written(segments, {str(tmp_path / "all")!r}) == 1000
+        assert most() - before < 40 << 10, most() - before
+    """
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_too_many_folders(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import random
 from collections import Counter
@@ -239,6 +240,23 @@ def test_what_is_written_after_the_plan_does_not_count(
     assert planned(plan) == visible
     assert planned(plan_of(folder)) == sorted(
         [*visible, *((0, 1, 2, 10, 11, 12) if commit else ()), *((22, 23, 24) if rolled else ())])
+
+
+@pytest.mark.parametrize("odd", ["folder", "pipe", "link"])
+def test_what_is_no_file_in_the_place_of_an_index_says_nothing(odd: str, tmp_path: Path) -> None:
+    """It is not missing, which beside an .index says that nothing was aborted."""
+    log = Log(tmp_path / "t-0", random.Random(7), segments=3)
+    indexes = list(log.folder.glob("*.txnindex"))
+    assert indexes
+    for path in indexes:
+        path.unlink()
+        if odd == "folder":
+            path.mkdir()
+        elif odd == "pipe":
+            os.mkfifo(path)
+        else:
+            path.symlink_to("nowhere")
+    assert of_folder(log.folder, 1000) == log.visible
 
 
 def test_a_snapshot_that_is_too_large_is_left_out(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ _JOINED = re.compile(
 _SETTING = re.compile(r"[\w-]*\.[\w.-]*(?![^\s\\])")  # what may be the name of one
 _PORT = re.compile(r"[0-9]{1,5}[ \t\f]*+(?:,|\\\n|\Z)")  # after a host and a colon
 _BETWEEN = " \t\n\x0b\f\r"  # what may be around a comma
+_HIGHEST_PORT = 65535  # of an InetSocketAddress
 MOST_HOST = 4096  # characters of an entry with a host and a port
 _FLOAT = re.compile(r"[+-]?(NaN|Infinity|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[fFdD]?)")
 _NEEDED = {
@@ -136,11 +137,37 @@ class ServerConfig:
         self.listeners = self._endpoints(_list(values["listeners"]) or [], distinct_ports=True)
         advertised = values["advertised.listeners"]
         self._advertised = None if advertised is None else self._endpoints(_list(advertised) or [], False)
+        self._between = self._between_brokers()
+        listening = {one.listener for one in self.listeners}
+        for name in _list(values["early.start.listeners"]) or ():
+            if name not in listening:
+                raise ConfigError(
+                    f"early.start.listeners contains listener {name}, but this is not contained in "
+                    "listeners or controller.listener.names"
+                )
         require(self.log_dirs, "At least one log directory must be defined via log.dirs or log.dir.")
+        if values["metadata.log.dir"] == "":  # Kafka takes the current folder
+            raise ConfigError("metadata.log.dir: expected a directory, found nothing")
         self.metadata_log_dir: str = values["metadata.log.dir"] or self.log_dirs[0]
         for name in self.directories:
             if "\0" in name:
                 raise ConfigError("Nul character not allowed")
+
+    def _between_brokers(self) -> str:
+        """The name of the listener that brokers use among themselves."""
+        name, protocol = self.values["inter.broker.listener.name"], self.values["security.inter.broker.protocol"]
+        if name is None:
+            return _protocol(protocol, "security.inter.broker.protocol")
+        if "security.inter.broker.protocol" in self.properties:
+            both = "inter.broker.listener.name and security.inter.broker.protocol"
+            raise ConfigError(f"Only one of {both} should be set.")
+        listener: str = name.upper()
+        if listener not in self.protocols:
+            raise ConfigError(
+                f"Listener with name {listener} defined in inter.broker.listener.name not found in "
+                "listener.security.protocol.map."
+            )
+        return listener
 
     def _roles(self, names: list[str]) -> tuple[str, ...]:
         for name in names:
@@ -224,6 +251,10 @@ class ServerConfig:
                 "Missing configuration `node.id` which is required when `process.roles` is defined (i.e. when running "
                 "in KRaft mode)."
             )
+        if self.values.get("zookeeper.metadata.migration.enable") and self.values["zookeeper.connect"] is None:
+            raise ConfigError(
+                "If using `zookeeper.metadata.migration.enable` in KRaft mode, `zookeeper.connect` must also be set."
+            )
         self._validate_protocol_version()
         self._validate_logs()
         self._validate_quorum()
@@ -243,8 +274,8 @@ class ServerConfig:
 
     def _validate_limits(self) -> None:
         values = self.values
-        between = values["inter.broker.listener.name"] or values["security.inter.broker.protocol"]
-        if self.protocols.get(between.upper(), "").startswith("SASL"):
+        between = self._between
+        if self.protocols.get(between, "").startswith("SASL"):
             key = "sasl.enabled.mechanisms"
             own = self.properties.get(f"listener.name.{between.lower()}.{key}")
             enabled: list[str] = values[key] if own is None else _list(own) or []
@@ -267,7 +298,7 @@ class ServerConfig:
     def _validate_protocol_version(self) -> None:
         if self.rules.kraft_only or "inter.broker.protocol.version" not in self.properties:
             return
-        text = self.properties["inter.broker.protocol.version"]
+        text = self.values["inter.broker.protocol.version"]
         if version_from_text(text, self.rules, True).level < 0:
             minimum = next(row.name for row in metadata_versions(self.rules.release))
             raise ConfigError(
@@ -303,7 +334,8 @@ class ServerConfig:
                 "frequent changes in ISR")
 
     def _validate_quorum(self) -> None:
-        if self.quorum_voters or self.values.get("controller.quorum.bootstrap.servers"):
+        # 3.8 knows the bootstrap servers already, but takes them for nothing
+        if self.quorum_voters or (self.rules.formatter and self.values["controller.quorum.bootstrap.servers"]):
             return
         if self.rules.formatter:
             raise ConfigError(
@@ -370,20 +402,9 @@ class ServerConfig:
                     "send requests to KRaft brokers.")
         controllers = set(self.controller_listener_names)
         names = [one.listener for one in every if one.listener not in controllers]
-        require(names, "There must be at least one broker advertised listener. Perhaps all listeners appear in "
-                       "controller.listener.names?")
-        between, protocol = self.values["inter.broker.listener.name"], self.values["security.inter.broker.protocol"]
-        if between is None:
-            between = _protocol(protocol, "security.inter.broker.protocol")
-        elif "security.inter.broker.protocol" in self.properties:
-            both = "inter.broker.listener.name and security.inter.broker.protocol"
-            raise ConfigError(f"Only one of {both} should be set.")
-        elif between.upper() not in self.protocols:
-            raise ConfigError(
-                f"Listener with name {between.upper()} defined in inter.broker.listener.name not found in "
-                "listener.security.protocol.map."
-            )
-        require(between.upper() in names,
+        require(names, f"There must be at least one {'broker ' if self.rules.formatter else ''}advertised listener. "
+                       "Perhaps all listeners appear in controller.listener.names?")
+        require(self._between in names,
                 "inter.broker.listener.name must be a listener name defined in advertised.listeners. The valid options "
                 f"based on currently configured listeners are {','.join(names)}")
         listening = [one.listener for one in self.listeners]
@@ -518,11 +539,7 @@ def parse_quorum_voters(entries: list[str]) -> dict[int, tuple[str, int]]:
             raise ConfigError(
                 f"Failed to parse host name from entry {entry} for the configuration controller.quorum.voters. {form}"
             )
-        try:
-            port = java_int(match[2])
-        except ValueError:
-            raise ConfigError(f'For input string: "{match[2]}"') from None
-        voters[node_id] = (match[1], port)
+        voters[node_id] = (match[1], _port(match[2]))
     return voters
 
 
@@ -531,12 +548,24 @@ def _host_port(text: str) -> re.Match[str] | None:
     return _HOST_PORT.fullmatch(text) if len(text) <= MOST_HOST else None
 
 
+def _port(digits: str) -> int:
+    try:
+        port = java_int(digits)
+    except ValueError:
+        raise ConfigError(f'For input string: "{digits}"') from None
+    if port > _HIGHEST_PORT:
+        raise ConfigError(f"port out of range:{port}")
+    return port
+
+
 def _bootstrap_server(entry: str) -> None:
-    if _host_port(entry) is None:
+    match = _host_port(entry)
+    if match is None:
         raise ConfigError(
             f"Failed to parse host name from {entry} for the configuration controller.quorum.bootstrap.servers. "
             "Each entry should be in the form \"{host}:{port}\""
         )
+    _port(match[2])
 
 
 def _list(value: Any) -> list[str] | None:

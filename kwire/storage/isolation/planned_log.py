@@ -7,6 +7,7 @@ is left out.
 
 from __future__ import annotations
 
+import os
 import random
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -94,12 +95,13 @@ class PlannedSegment:
 
     @once
     def _index(self) -> Sequence[AbortedTransaction] | None:
-        name = self.path.rpartition("/")[2]
+        name, place = self.path.rpartition("/")[2], beside(self.path, ".txnindex")
         size = self._names.get(beside(name, ".txnindex"))
-        if size is None:
-            return () if beside(name, ".index") in self._names else None
+        if size is None:  # a pipe, a folder or a link that leads nowhere is in its place, but not in the list
+            is_missing = is_url(place) or not os.path.lexists(place)
+            return () if is_missing and beside(name, ".index") in self._names else None
         try:
-            index = TransactionIndex(small_file(beside(self.path, ".txnindex"), self._options, size))
+            index = TransactionIndex(small_file(place, self._options, size))
         except (KwireError, FileNotFoundError, PermissionError):
             return None
         if index.damage or self.has_grown():

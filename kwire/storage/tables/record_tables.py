@@ -28,6 +28,8 @@ PARTITION_COLUMNS = ("topic", "partition", "date", "hour")
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 MOST_FOLDERS = 10_000  # of a dataset
 _GROUP_BYTES = 64 << 20  # that are kept before they are written
+_SMALL_BYTES = 128 << 10  # of a batch that is copied to be kept: its columns have 4 KiB at least for each buffer
+_PIECE_BYTES = 8 << 10  # of the objects of one batch that is kept
 _OPEN_FILES = 64
 _READ_ROWS = 32_768
 _HOUR_MS, _DAY_MS = 3_600_000, 86_400_000
@@ -250,6 +252,15 @@ class Counted:
         """Nothing: the file is closed by whom it belongs to."""
 
 
+def _kept(batch: Any) -> tuple[Any, int]:
+    """The batch to keep, a small one in memory of its own size, and the bytes that it takes."""
+    import pyarrow as pa
+
+    if len(batch) and batch.nbytes < _SMALL_BYTES:
+        (batch,) = pa.Table.from_batches([batch, batch.slice(0, 0)]).combine_chunks().to_batches()
+    return batch, batch.nbytes + _PIECE_BYTES
+
+
 class RowGroups:
     """A Parquet file. Batches are kept until they fill a row group. count: row groups written; nbytes: bytes kept."""
 
@@ -266,11 +277,11 @@ class RowGroups:
         """See Writer."""
         start = 0
         while start < len(batch):
-            piece = batch.slice(start, self._most - self._waiting)
+            piece, size = _kept(batch.slice(start, self._most - self._waiting))
             start += len(piece)
             self._held.append(piece)
             self._waiting += len(piece)
-            self.nbytes += piece.nbytes
+            self.nbytes += size
             self.rows += len(piece)
             if self._waiting >= self._most or self.nbytes >= _GROUP_BYTES:
                 self.flush()
@@ -453,10 +464,10 @@ class _Dataset:
         for times, part in self._by_time(batch):
             names = [f"{name}={_folder_name({**labels, **times}[name])}" for name in self._by]
             folder = "/".join(names)
-            piece = part.select([field.name for field in self._schema])
+            piece, size = _kept(part.select([field.name for field in self._schema]))
             self._held.setdefault(folder, []).append(piece)
-            self._bytes[folder] = self._bytes.get(folder, 0) + piece.nbytes
-            self._waiting += piece.nbytes
+            self._bytes[folder] = self._bytes.get(folder, 0) + size
+            self._waiting += size
             self._counts.setdefault(folder, 0)
             if len(self._counts) > MOST_FOLDERS:
                 raise LimitError(f"too many folders by {', '.join(self._by)}", limit=MOST_FOLDERS,

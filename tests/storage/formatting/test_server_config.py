@@ -25,6 +25,10 @@ def config(release: str = "4.4", **changes: str) -> ServerConfig:
     ("controller__quorum__bootstrap__servers", "localhost", "Failed to parse host name from localhost"),
     ("controller__quorum__bootstrap__servers", "a" * 100_000, "Failed to parse host name"),
     ("controller__quorum__voters", "1@" + "a" * 100_000, "Failed to parse host name"),
+    ("controller__quorum__bootstrap__servers", "localhost:65536", "port out of range:65536"),
+    ("controller__quorum__voters", "1@localhost:99999", "port out of range:99999"),
+    ("early__start__listeners", "CONTROLLER, OTHER", "early.start.listeners contains listener OTHER, but"),
+    ("metadata__log__dir", " ", "metadata.log.dir: expected a directory, found nothing"),
     ("queued__max__request__bytes", "5", "must be larger or equal to socket.request.max.bytes"),
     ("connections__max__idle__ms", "5", "should always be less than connections.max.idle.ms=5"),
     ("inter__broker__listener__name", "SAFE", "must be a listener name defined in advertised.listeners"),
@@ -38,6 +42,35 @@ def test_slips(key: str, value: str, reason: str) -> None:
     with pytest.raises(ConfigError) as caught:
         config(**{key: value})
     assert reason in caught.value.reason
+
+
+@pytest.mark.parametrize("changes, reason", [
+    ({"inter__broker__listener__name": "OTHER"}, "Listener with name OTHER defined in inter.broker.listener.name"),
+    ({"inter__broker__listener__name": "PLAINTEXT", "security__inter__broker__protocol": "PLAINTEXT"}, "Only one of"),
+    ({"zookeeper__metadata__migration__enable": "true"}, "`zookeeper.connect` must also be set"),
+])  # fmt: skip
+def test_slips_of_a_controller(changes: dict[str, str], reason: str) -> None:
+    """What a broker asks of its own listener, a controller asks too."""
+    alone = {"process__roles": "controller", "listeners": "CONTROLLER://:9093"}
+    voters = {"controller__quorum__voters": "1@localhost:9093"}
+    config("3.6", **alone, **voters)
+    with pytest.raises(ConfigError) as caught:
+        config("3.6", **alone, **voters, **changes)
+    assert reason in caught.value.reason
+
+
+def test_bootstrap_servers_are_enough_from_3_9_on() -> None:
+    config("3.9")
+    for release in ("3.7", "3.8"):
+        with pytest.raises(ConfigError, match=r"controller\.quorum\.voters must contain a parseable set of voters"):
+            config(release)
+
+
+def test_blanks_around_a_protocol_version_do_not_count() -> None:
+    voters = {"controller__quorum__voters": "1@localhost:9093"}
+    config("3.7", **voters, inter__broker__protocol__version=" 3.7 ")
+    with pytest.raises(ConfigError, match=r"A non-KRaft version 2\.8 given"):
+        config("3.7", **voters, inter__broker__protocol__version="2.8 ")
 
 
 def test_sasl_between_brokers() -> None:
@@ -84,8 +117,12 @@ def test_many_listeners() -> None:
 def test_a_line_that_takes_in_the_next_one_does_not_show_its_secret(name: str, line: str) -> None:
     """A backslash at the end of a line: the password came out in the error, or as the name of a directory."""
     with pytest.raises(ConfigError, match="does the line before that one end in a backslash") as caught:
-        ServerConfig(parse_properties("".join(f"{key}={value}\n" for key, value in BASE.items() if key != name)
-                               + f"{name}={BASE.get(name, '1@h:1')}\\\n{line}\n"))
+        ServerConfig(
+            parse_properties(
+                "".join(f"{key}={value}\n" for key, value in BASE.items() if key != name)
+                + f"{name}={BASE.get(name, '1@h:1')}\\\n{line}\n"
+            )
+        )
     assert "s3cr3t" not in str(caught.value)
 
 
