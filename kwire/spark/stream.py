@@ -62,7 +62,7 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
 
     def __init__(self, options: Options, schema: StructType) -> None:
         self.options, self.schema = options, schema
-        self.frozen: dict[str, int | None] | None = None  # None: a closed segment, which compaction may rewrite
+        self.frozen: dict[str, int | None] | None = None  # by _name; None: closed, compaction may rewrite it
         self.reached = StreamOffsets()
         self.turn: Key | None = None  # the partition that is read first under a limit
         self.limited = False
@@ -115,7 +115,7 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
         """Fix the segments and their sizes of this moment as the end of the query (Spark 4.2 and newer)."""
         files = self._listed()
         last = {group[-1].path for group in by_partition(files).values()}
-        self.frozen = {file.path: file.size if file.path in last else None for file in files}
+        self.frozen = {_name(file): file.size if file.path in last and file.size >= 0 else None for file in files}
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
         """Return the end of each log for the query's progress (Spark 4.2 and newer): the lag is what is due before it.
@@ -211,9 +211,9 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
         self._forget_all_but({file.path for file in files})
         for file in files:
             if frozen and self.frozen is not None:
-                if file.path not in self.frozen:
+                if _name(file) not in self.frozen:
                     continue
-                most = self.frozen[file.path]
+                most = self.frozen[_name(file)]
                 file = file if most is None else file._replace(size=min(file.size, most))
             folder = real_folder(file)
             if file.topic is None and file.partition is None and not is_url(file.path):
@@ -396,6 +396,11 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
                        f"since offset {transaction.first_offset} (waited {now - since:.0f} s so far): readCommitted "
                        "reads nothing after it")
         self.waiting[key] = transaction, since, warned
+
+
+def _name(file: SegmentFile) -> str:
+    """The path of a segment, whether it is compressed or not: that may change while a query runs."""
+    return file.path.removesuffix(".gz")
 
 
 def _by_offset(part: SegmentRange, start: int, end: int) -> SegmentRange:
