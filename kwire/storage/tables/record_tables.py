@@ -152,8 +152,8 @@ def write_table(
 
     Columns, keywords and errors are those of write_parquet(). compression: one of COMPRESSIONS[form], by default zstd
     for Parquet and none for the others. CSV: key and value are text; where they are not UTF-8 they are empty, and
-    key_base64 and value_base64 have the bytes; headers are JSON, [["name", "value"], ...]; null is an empty field (so is
-    a timestamp past the year 32767), an empty text is "". Raises ValueError for an unknown form or compression.
+    key_base64 and value_base64 have the bytes; headers are JSON, [["name", "value"], ...]; null is an empty field (so
+    is a timestamp past the year 32767), an empty text is "". Raises ValueError for an unknown form or compression.
     """
     check_type(form, str, "form", "a str")
     check_progress(progress)
