@@ -211,10 +211,9 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
         self._forget_all_but({file.path for file in files})
         for file in files:
             if frozen and self.frozen is not None:
-                if _name(file) not in self.frozen:
-                    continue
-                most = self.frozen[_name(file)]
-                file = file if most is None else file._replace(size=min(file.size, most))
+                most = self.frozen.get(_name(file), 0)  # one that came later says only where the log goes on
+                if most is not None and (file.size >= 0 or not most):
+                    file = file._replace(size=min(max(file.size, 0), most))
             folder = real_folder(file)
             if file.topic is None and file.partition is None and not is_url(file.path):
                 topic, number = place_of(f"{folder}/0.log")  # a symbolic link to a topic-N folder
@@ -229,7 +228,10 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
                 raise KwireError(printable(
                     f"{partition_name(key)} is in two folders, {shown(other)} and {shown(folder)}: a stream reads each "
                     "partition once. Name one of them, or begin two streams"))
-        return {key: self._log(key, files) for key, files in sorted(found.items())}
+        if frozen and self.frozen is not None:
+            found = {key: group for key, group in found.items()
+                     if any(_name(file) in self.frozen for file in group.values())}
+        return {key: self._log(key, group) for key, group in sorted(found.items())}
 
     def _forget_all_but(self, paths: Set[str]) -> None:
         """Drop what is remembered of segments that were deleted: a query may run for months."""

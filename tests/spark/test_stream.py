@@ -576,6 +576,23 @@ def test_available_now_while_the_cleaner_merges_segments(tmp_path: Path) -> None
     assert query.offsets() == []
 
 
+@pytest.mark.quick
+@pytest.mark.filterwarnings("ignore:.*compaction")
+def test_available_now_while_the_cleaner_shortens_the_last_segment(tmp_path: Path) -> None:
+    """It rolls, and the cleaner removes its end: the segment after it shows that this is not another log."""
+    path = segment(tmp_path / "t-0", 0, batch(0), batch(3), batch(6))
+    query = Query(tmp_path)
+    query.reader.prepareForTriggerAvailableNow()
+    assert query.offsets() == [*range(9)]
+    [old] = kwire.read_batches(batch(3))
+    path.write_bytes(kwire.build_batch(list(old)[:1], base_offset=3, last_offset=5))
+    segment(tmp_path / "t-0", 9, batch(9))
+    segment(tmp_path / "u-0", 0, batch(0))
+    assert query.offsets() == []
+    query.restart()
+    assert query.offsets() == [9, 10, 11, 0, 1, 2]
+
+
 @pytest.mark.parametrize("limit", [None, "1"])
 def test_available_now_while_a_segment_is_compressed(tmp_path: Path, limit: str | None) -> None:
     """An archive's job replaces closed segments by .gz, those that were read and those that are due."""
