@@ -115,6 +115,20 @@ def test_a_place_in_the_future_waits_without_a_word(tmp_path: Path) -> None:
     assert not log.lost and not log.warned
 
 
+def test_a_place_in_the_future_is_found_batch_by_batch(tmp_path: Path) -> None:
+    """In a segment that began meanwhile, with a limit: a batch before the offset is not read as if it was due."""
+    log = Log(tmp_path / "t-0")
+    segment(tmp_path / "t-0", 0, batch(0, 2))
+    path = segment(tmp_path / "t-0", 2)
+    at, read = LogOffset(5), []
+    for data in (b"", batch(2, 1) + batch(3, 4), batch(7, 2)):
+        path.write_bytes(path.read_bytes() + data)
+        for _ in range(3):
+            new, at = log.read(at, 1)
+            read += new
+    assert read == [5, 6, 7, 8] and not log.lost
+
+
 def test_a_place_before_the_log_is_lost(tmp_path: Path) -> None:
     log = Log(tmp_path / "t-0")
     segment(log.folder, 10, batch(10, 5))

@@ -144,7 +144,7 @@ class LogFollower:
         number = self._number(at.segment)
         if number is None or not self._holds(number, at):
             return self._moved(number, at)
-        if at.size == 0 and at.position:  # perhaps some batches before the one with the offset due
+        if not at.is_exact:  # perhaps some batches before the one with the offset due
             before, _ = self._around(number, at.offset)
             if before is not None and before.position >= at.position:
                 at = at._replace(position=before.position + before.size)
