@@ -142,7 +142,7 @@ class _Rows:
                 raise
             if self.mode == "DROPMALFORMED":
                 return
-            row[CORRUPT] = reason
+            row[CORRUPT] = printable(reason)
         self._add(row)
 
     def batch(self) -> pa.RecordBatch:
@@ -173,7 +173,7 @@ class _Rows:
         self._add({
             "capture": event.capture, "connection": connection and connection.number,
             "client": connection and connection.client, "server": connection and connection.server,
-            "timestamp": event.time, CORRUPT: reason,
+            "timestamp": event.time, CORRUPT: printable(reason),
         })  # fmt: skip
 
     def _add(self, row: dict[str, Any]) -> None:

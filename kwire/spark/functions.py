@@ -79,8 +79,10 @@ class RecordDecoder:
                                  for of_batch, own in zip(shared, values, strict=True)]
                         if self.permissive:
                             parts.append(repeat(None))
-                        # the range comes first: last in zip, its end would take one value from the others
-                        yield from (row[1:] for row in zip(range(len(batch)), *parts, strict=False))
+                        # what counts the rows comes first: last in zip, its end would take one value from the others;
+                        # where no field is of the records these are decoded nevertheless: a header may lie
+                        count = batch if all(shared) else range(len(batch))
+                        yield from (row[1:] for row in zip(count, *parts, strict=False))
             except (CorruptBatchError, LimitError) as error:
                 raise located(error, number) from None
 

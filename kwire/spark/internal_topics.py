@@ -21,7 +21,7 @@ from kwire.storage.internal.internal_topics import (
 )
 from kwire.storage.places.filesystem import shown
 from kwire_c.arrow import microseconds
-from kwire_c.printable import storable
+from kwire_c.printable import printable, storable
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -157,7 +157,7 @@ class InternalShaper:
     def bad(self, reasons: list[tuple[str, int | None]]) -> pa.RecordBatch:
         """Return one row for each bad batch (reason, base offset): null except these and the constant columns."""
         return self._batch([
-            {"offset" if self.kind == "metadata" else "log_offset": offset, CORRUPT: text, **self.constants}
+            {"offset" if self.kind == "metadata" else "log_offset": offset, CORRUPT: printable(text), **self.constants}
             for text, offset in reasons
         ])
 
@@ -200,7 +200,7 @@ class InternalShaper:
             raise error
         if self.mode == "DROPMALFORMED":
             return None
-        row: dict[str, Any] = {CORRUPT: text}
+        row: dict[str, Any] = {CORRUPT: printable(text)}
         if self.kind == "metadata":
             row |= {"offset": record.offset, "timestamp": record.timestamp, "type": record.type}
         return row

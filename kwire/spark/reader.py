@@ -203,7 +203,7 @@ class _Shaper:
     def bad(self, reasons: list[tuple[str, int | None]]) -> pa.RecordBatch:
         """Return one row for each bad batch (reason, base offset): null except these and the constant columns."""
         offsets = [offset for _, offset in reasons]
-        known = {"offset": offsets, CORRUPT: [storable(text) for text, _ in reasons]}
+        known = {"offset": offsets, CORRUPT: [printable(text) for text, _ in reasons]}
         arrays = []
         for field, name in self.inputs:
             if field.name in known:

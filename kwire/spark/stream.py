@@ -62,7 +62,7 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
 
     def __init__(self, options: Options, schema: StructType) -> None:
         self.options, self.schema = options, schema
-        self.frozen: dict[str, int | None] | None = None  # None: a closed segment, which compaction may rewrite
+        self.frozen: dict[str, int | None] | None = None  # by _name; None: closed, compaction may rewrite it
         self.reached = StreamOffsets()
         self.turn: Key | None = None  # the partition that is read first under a limit
         self.limited = False
@@ -115,7 +115,7 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
         """Fix the segments and their sizes of this moment as the end of the query (Spark 4.2 and newer)."""
         files = self._listed()
         last = {group[-1].path for group in by_partition(files).values()}
-        self.frozen = {file.path: file.size if file.path in last else None for file in files}
+        self.frozen = {_name(file): file.size if file.path in last and file.size >= 0 else None for file in files}
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
         """Return the end of each log for the query's progress (Spark 4.2 and newer): the lag is what is due before it.
@@ -211,10 +211,9 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
         self._forget_all_but({file.path for file in files})
         for file in files:
             if frozen and self.frozen is not None:
-                if file.path not in self.frozen:
-                    continue
-                most = self.frozen[file.path]
-                file = file if most is None else file._replace(size=min(file.size, most))
+                most = self.frozen.get(_name(file), 0)  # one that came later says only where the log goes on
+                if most is not None and (file.size >= 0 or not most):
+                    file = file._replace(size=min(max(file.size, 0), most))
             folder = real_folder(file)
             if file.topic is None and file.partition is None and not is_url(file.path):
                 topic, number = place_of(f"{folder}/0.log")  # a symbolic link to a topic-N folder
@@ -229,7 +228,10 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
                 raise KwireError(printable(
                     f"{partition_name(key)} is in two folders, {shown(other)} and {shown(folder)}: a stream reads each "
                     "partition once. Name one of them, or begin two streams"))
-        return {key: self._log(key, files) for key, files in sorted(found.items())}
+        if frozen and self.frozen is not None:
+            found = {key: group for key, group in found.items()
+                     if any(_name(file) in self.frozen for file in group.values())}
+        return {key: self._log(key, group) for key, group in sorted(found.items())}
 
     def _forget_all_but(self, paths: Set[str]) -> None:
         """Drop what is remembered of segments that were deleted: a query may run for months."""
@@ -396,6 +398,11 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
                        f"since offset {transaction.first_offset} (waited {now - since:.0f} s so far): readCommitted "
                        "reads nothing after it")
         self.waiting[key] = transaction, since, warned
+
+
+def _name(file: SegmentFile) -> str:
+    """The path of a segment, whether it is compressed or not: that may change while a query runs."""
+    return file.path.removesuffix(".gz")
 
 
 def _by_offset(part: SegmentRange, start: int, end: int) -> SegmentRange:

@@ -112,6 +112,18 @@ def test_csv_loses_nothing(logs: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert gzip.decompress((tmp_path / "out.csv.gz").read_bytes()) == path.read_bytes()
 
 
+def test_a_time_that_csv_cannot_have_is_an_empty_field(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Arrow writes a wrong year for those."""
+    last = 971_890_963_199_999
+    times = [last, last + 1, -last, -last - 1, 2**63 - 1, -(2**63), -1]
+    data = [kwire.build_batch([(time, None, b"v")], base_offset=at) for at, time in enumerate(times)]
+    write_segment(tmp_path / "t-0", 0, data)
+    export(capsys, tmp_path / "t-0", tmp_path / "t.csv")
+    lines = (tmp_path / "t.csv").read_text().splitlines()[1:]
+    assert [line.split(",")[3] for line in lines] == [
+        "32767-12-31 23:59:59.999Z", "", "-28828-01-02 00:00:00.001Z", "", "", "", "1969-12-31 23:59:59.999Z"]
+
+
 def test_standard_output(logs: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     assert main(["log", "export", str(logs), "-o", "-", "--to", "arrows"]) == 0
     sys.stdout.flush()

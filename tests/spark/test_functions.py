@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
+from struct import pack_into
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 
 import kwire
+from kwire_c.crc32c import crc32c
 from tests.spark.logs import START, batch, damaged, marker, transaction
 
 if TYPE_CHECKING:
@@ -146,6 +148,24 @@ def test_a_payload_of_one_batch_is_as_one_that_is_walked_over() -> None:
                 for kind in (bytes, memoryview)
             )
             assert one == walked and [row["offset"] for row in one[:3]] == [0, 1, 2], (at, bit)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("fields", [("producer_id",), ("codec", "is_control"), ("producer_id", "offset")])
+@pytest.mark.parametrize("output", ["tuple", "row", "arrow"])
+def test_fields_of_the_batch_alone_do_not_trust_its_header(output: str, fields: tuple[str, ...]) -> None:
+    """A batch of 97 bytes may say that it has two billion records, with a checksum that is right."""
+    from kwire.spark import decode_records
+
+    data = bytearray(kwire.build_batch([(START, b"k", b"v")] * 3, codec="gzip"))
+    pack_into(">i", data, 23, 2**31 - 2)
+    pack_into(">i", data, 57, 2**31 - 1)
+    pack_into(">I", data, 17, crc32c(bytes(data[21:])))
+    with pytest.raises(kwire.CorruptBatchError, match="number of records"):
+        next(decode_records(fields, output)([bytes(data)]))
+    large = kwire.build_batch([(START, None, bytes(99))], codec="lz4")
+    with pytest.raises(kwire.LimitError):
+        next(decode_records(fields, output, max_batch_bytes=10)([large]))
 
 
 @pytest.mark.quick

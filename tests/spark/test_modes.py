@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import kwire
+from tests.capture.making import Talk, hello, welcome, write_pcap
 from tests.spark.logs import START, batch, damaged, segment, without_length
 from tests.spark.test_source import offsets, read
 
@@ -41,6 +42,19 @@ CASES = {
     "magic": ([batch(0), batch(3)[:16] + b"\x09" + batch(3)[17:], batch(6)], [0, 1, 2, 6, 7, 8], [(SIZE, 3)]),
     "all": ([b"\x7fjunk" * 400], [], [(0, None)]),
 }
+
+
+@pytest.mark.quick
+def test_reasons_are_escaped(tmp_path: Path) -> None:
+    """df.show() prints them as they are: a path in them, as in an error, sends nothing to a terminal."""
+    segment(tmp_path / "t\x1b[31m-0", 0, damaged(batch(0), 75), batch(3)[:40])
+    segment(tmp_path / "\x1b[31m" / "__cluster_metadata-0", 0, batch(0))
+    write_pcap(tmp_path / "\x1b[31m.pcap", Talk().open().exchange(hello(), welcome()[:-3]).close().bytes())
+    kinds = {"records": "t\x1b[31m-0", "metadata": "\x1b[31m", "capture": "\x1b[31m.pcap"}
+    for kind, name in kinds.items():
+        texts = [row["_corrupt_record"] for row in rows_of(tmp_path / name, kind=kind, mode="PERMISSIVE")]
+        reasons = [text for text in texts if text is not None]
+        assert reasons and all("\\x1b[31m" in text and text.isprintable() for text in reasons)
 
 
 @pytest.mark.quick

@@ -576,6 +576,41 @@ def test_available_now_while_the_cleaner_merges_segments(tmp_path: Path) -> None
     assert query.offsets() == []
 
 
+@pytest.mark.quick
+@pytest.mark.filterwarnings("ignore:.*compaction")
+def test_available_now_while_the_cleaner_shortens_the_last_segment(tmp_path: Path) -> None:
+    """It rolls, and the cleaner removes its end: the segment after it shows that this is not another log."""
+    path = segment(tmp_path / "t-0", 0, batch(0), batch(3), batch(6))
+    query = Query(tmp_path)
+    query.reader.prepareForTriggerAvailableNow()
+    assert query.offsets() == [*range(9)]
+    [old] = kwire.read_batches(batch(3))
+    path.write_bytes(kwire.build_batch(list(old)[:1], base_offset=3, last_offset=5))
+    segment(tmp_path / "t-0", 9, batch(9))
+    segment(tmp_path / "u-0", 0, batch(0))
+    assert query.offsets() == []
+    query.restart()
+    assert query.offsets() == [9, 10, 11, 0, 1, 2]
+
+
+@pytest.mark.parametrize("limit", [None, "1"])
+def test_available_now_while_a_segment_is_compressed(tmp_path: Path, limit: str | None) -> None:
+    """An archive's job replaces closed segments by .gz, those that were read and those that are due."""
+    for base in (0, 3, 6, 9):
+        segment(tmp_path / "t-0", base, batch(base))
+    query = Query(tmp_path, **({"maxBytesPerTrigger": limit} if limit else {}))
+    query.reader.prepareForTriggerAvailableNow()
+    read = query.offsets()
+    for base in (0, 3, 6, 9):
+        path = tmp_path / "t-0" / f"{base:020d}.log"
+        path.with_suffix(".log.gz").write_bytes(gzip.compress(path.read_bytes()))
+        path.unlink()
+    segment(tmp_path / "t-0", 12, batch(12))
+    for _ in range(4):
+        read += query.offsets()
+    assert read == [*range(12)]
+
+
 def run(spark: SparkSession, path: Path, state: Path, name: str, **options: str) -> list[int]:
     """A query over all data, from its checkpoint on; returns the offsets that all runs wrote."""
     stream = spark.readStream.format("kwire").options(**options).load(str(path))

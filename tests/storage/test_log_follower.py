@@ -115,6 +115,20 @@ def test_a_place_in_the_future_waits_without_a_word(tmp_path: Path) -> None:
     assert not log.lost and not log.warned
 
 
+def test_a_place_in_the_future_is_found_batch_by_batch(tmp_path: Path) -> None:
+    """In a segment that began meanwhile, with a limit: a batch before the offset is not read as if it was due."""
+    log = Log(tmp_path / "t-0")
+    segment(tmp_path / "t-0", 0, batch(0, 2))
+    path = segment(tmp_path / "t-0", 2)
+    at, read = LogOffset(5), []
+    for data in (b"", batch(2, 1) + batch(3, 4), batch(7, 2)):
+        path.write_bytes(path.read_bytes() + data)
+        for _ in range(3):
+            new, at = log.read(at, 1)
+            read += new
+    assert read == [5, 6, 7, 8] and not log.lost
+
+
 def test_a_place_before_the_log_is_lost(tmp_path: Path) -> None:
     log = Log(tmp_path / "t-0")
     segment(log.folder, 10, batch(10, 5))
@@ -181,3 +195,58 @@ def test_a_read_within_bounds_is_exact(tmp_path: Path) -> None:
     assert [bounds for *_, bounds, _ in follower.ranges(start, end)] == [Bounds(7, None)]
     assert log.between(start, end) == [7, 8, 9]
     assert end == follower.advance(follower.start())._replace(log_start=0)
+
+
+def of_epoch(epoch: int, *bases: int) -> bytes:
+    return b"".join(batch(base, partition_leader_epoch=epoch) for base in bases)
+
+
+def test_a_log_that_is_written_again_but_not_as_far_as_it_was_read(tmp_path: Path) -> None:
+    """Reading goes on at its end: what comes later below the offset that was due is new."""
+    log, path = Log(tmp_path / "t-0"), segment(tmp_path / "t-0", 0, of_epoch(0, 0, 3, 6, 9))
+    _, at = log.read(LogOffset(0))
+    path.write_bytes(of_epoch(0, 0) + of_epoch(1, 3, 6))
+    read, at = log.read(at)
+    assert read == [] and at.offset == 9 and all("goes on at offset 9" in text for text in log.lost)
+    log.lost.clear()
+    path.write_bytes(of_epoch(0, 0) + of_epoch(1, 3, 6, 9, 12))
+    read, at = log.read(at)
+    assert read == [*range(9, 15)] and not log.lost
+
+
+def test_a_log_that_is_written_again_twice(tmp_path: Path) -> None:
+    """It is known after the first time, too: it is not taken for another log."""
+    log, path = Log(tmp_path / "t-0"), segment(tmp_path / "t-0", 0, of_epoch(0, 0, 3, 6, 9))
+    _, at = log.read(LogOffset(0))
+    path.write_bytes(of_epoch(0, 0) + of_epoch(1, 3, 6))
+    _, at = log.read(at)
+    path.write_bytes(of_epoch(0, 0) + of_epoch(2, 3))
+    read, at = log.read(at)
+    assert read == [] and at.offset == 6 and "goes on at offset 6" in log.lost[-1]
+    path.write_bytes(of_epoch(0, 0))
+    read, at = log.read(at)
+    assert read == [] and at.offset == 3 and "truncated to" in log.lost[-1]
+
+
+@pytest.mark.parametrize("later", [(), (6, 9), (6, 9, 12, 15)])
+def test_a_log_that_was_truncated_and_rolled_is_not_another_one(tmp_path: Path, later: tuple[int, ...]) -> None:
+    log, path = Log(tmp_path / "t-0"), segment(tmp_path / "t-0", 0, of_epoch(-1, 0, 3, 6, 9))
+    _, at = log.read(LogOffset(0))
+    path.write_bytes(of_epoch(-1, 0, 3))
+    segment(tmp_path / "t-0", 6, b"".join(batch(base, 3, codec="lz4") for base in later))
+    read, at = log.read(at)
+    [lost] = set(log.lost)
+    assert "truncated" in lost and "made again" not in lost
+    assert read == [offset for offset in range(12, 18) if offset < (later or (0,))[-1] + 3]
+    assert at.offset == {(): 6, (6, 9): 12, (6, 9, 12, 15): 18}[later]
+
+
+def test_a_micro_batch_of_a_log_that_was_made_again_since(tmp_path: Path) -> None:
+    """The records of the new log come with the next one, which begins at its beginning, and not twice."""
+    log, path = Log(tmp_path / "t-0"), segment(tmp_path / "t-0", 0, batch(0), batch(3))
+    _, at = log.read(LogOffset(0))
+    path.write_bytes(batch(0) + batch(3) + batch(6) + batch(9))
+    end = log.follower().advance(at)
+    path.write_bytes(batch(0, 5, codec="lz4") + batch(5, 3))
+    assert log.between(at, end) == [] and log.lost
+    assert log.read(end)[0] == [*range(8)]

@@ -144,7 +144,7 @@ class LogFollower:
         number = self._number(at.segment)
         if number is None or not self._holds(number, at):
             return self._moved(number, at)
-        if at.size == 0 and at.position:  # perhaps some batches before the one with the offset due
+        if not at.is_exact:  # perhaps some batches before the one with the offset due
             before, _ = self._around(number, at.offset)
             if before is not None and before.position >= at.position:
                 at = at._replace(position=before.position + before.size)
@@ -217,6 +217,10 @@ class LogFollower:
         if last is None or not self._holds(last, end):
             self._changed(end, f"byte {end.position}")
             until = end.offset
+            if isinstance(end.segment, int):  # what the next micro-batch will begin with is not of this one
+                until = min(until, self.resume(end).offset)
+                if until <= begun.offset:
+                    return
             last = self._holder(until - 1)
             last = len(self.files) - 1 if last is None else last
         pieces = [
@@ -370,7 +374,7 @@ class LogFollower:
                 self._compacted(holder)
                 return following or place
             batch = f"offset {due - 1} is in another batch (base offset {found.base_offset}, byte {found.position})"
-            if number == holder and self._has_head(number, at):
+            if self._has_head(number, at):
                 return self._rewritten(holder, batch, at)
             return self._made_again(f"{batch}, and {_named(at.segment)} is another", due)
         if found is not None or holder + 1 < len(self.files):
@@ -381,17 +385,21 @@ class LogFollower:
                 return self._begin(holder, due)._replace(log_start=at.log_start)
             return self._after(holder, before, due, at)
         end = max(self._base(holder), 0) if before is None else before.last_offset + 1
-        if number == holder and self._has_head(number, at):
-            self._lost(f"{self.name}: {self._path(holder)} was truncated to {self._size(holder)} bytes after "
+        if number is not None and self._has_head(number, at):
+            self._lost(f"{self.name}: {self._path(number)} was truncated to {self._size(number)} bytes after "
                        f"{at.position} had been read: the log ends at offset {end}, expected offset {due} next")
             place = self._begin(holder) if before is None else self._after(holder, before, end, at)
             return place._replace(log_start=at.log_start)
         return self._made_again(f"the log ends at offset {end}", due)
 
     def _rewritten(self, number: int, what: str, at: LogOffset) -> LogOffset:
+        due = min(at.offset, self.end().offset)  # it may not have come so far again
         self._lost(f"{self.name}: {self._path(number)} was truncated and written again: {what}; reading goes on at "
-                   f"offset {at.offset}")
-        return self._before(number, at.offset)._replace(log_start=at.log_start)
+                   f"offset {due}")
+        before, _ = self._around(number, due)
+        if before is not None and before.last_offset + 1 == due:
+            return self._after(number, before, due, at)
+        return self._before(number, due)._replace(log_start=at.log_start)
 
     def _renamed(self, number: int | None, at: LogOffset) -> LogOffset:
         """The place to go on at if a file without a base offset in its name is gone, or has other bytes."""

@@ -34,6 +34,7 @@ _OPEN_FILES = 64
 _READ_ROWS = 32_768
 _HOUR_MS, _DAY_MS = 3_600_000, 86_400_000
 _MOST_MS = 253_402_300_800_000  # the year 10000, which no calendar has
+_MOST_CSV_MS = 971_890_963_200_000  # the year 32768, which Arrow's text of times does not have
 _ESCAPED = frozenset('"#%\'*/:=?\\{[]^\x7f')  # in names of folders, as Hive and Spark escape them
 
 
@@ -153,8 +154,8 @@ def write_table(
 
     Columns, keywords and errors are those of write_parquet(). compression: one of COMPRESSIONS[form], by default zstd
     for Parquet and none for the others. CSV: key and value are text; where they are not UTF-8 they are empty, and
-    key_base64 and value_base64 have the bytes; headers are JSON, [["name", "value"], ...]; null is an empty field, an
-    empty text is "". Raises ValueError for an unknown form or compression.
+    key_base64 and value_base64 have the bytes; headers are JSON, [["name", "value"], ...]; null is an empty field (so
+    is a timestamp past the year 32767), an empty text is "". Raises ValueError for an unknown form or compression.
     """
     check_type(form, str, "form", "a str")
     check_progress(progress)
@@ -346,6 +347,7 @@ class _Csv:
         for name in ("key", "value"):
             columns[name], columns[f"{name}_base64"] = _texts(batch[name])
         columns["headers"] = _header_texts(batch["headers"])
+        columns["timestamp"] = _times(batch["timestamp"])
         arrays = [columns[field.name].cast(field.type) for field in self._schema]
         self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
         self.rows += len(batch)
@@ -374,6 +376,16 @@ def _texts(column: Any) -> tuple[Any, Any]:
                 texts.append(None)
                 packed.append(b64encode(value).decode())
         return pa.array(texts, pa.string()), pa.array(packed, pa.string())
+
+
+def _times(column: Any) -> Any:
+    """The timestamps that CSV can have, the others as null."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    times = column.cast(pa.int64())
+    known = compute.and_(compute.greater(times, -_MOST_CSV_MS), compute.less(times, _MOST_CSV_MS))
+    return compute.if_else(known, column, pa.scalar(None, column.type))
 
 
 def _header_texts(column: Any) -> Any:
