@@ -13,6 +13,7 @@ from kwire import messages
 from kwire.fleet import Fleet, ManualClock
 from kwire.net import SyncConnection, connect_sync
 from kwire.schema.error_codes import ErrorCode as E
+from kwire_c.crc32c import crc32c
 from tests.fleet.dialogue import Client
 
 pytestmark = pytest.mark.quick
@@ -130,6 +131,31 @@ def test_batches_that_are_none(release: str, cut: Any, two: Any, unnamed: Any) -
         assert produce(client, BATCH, 5, acks=5) == E.INVALID_REQUIRED_ACKS
         assert produce(client, BATCH, 5, acks=5, topic="none") == E.UNKNOWN_TOPIC_OR_PARTITION
         assert produce(client, BATCH + BATCH[:20], 5) == 0  # the part of a batch is ignored
+
+
+def changed(at: int, new: bytes, batch: bytes = BATCH) -> bytes:
+    """A batch with these bytes there; its checksum holds."""
+    batch = batch[:at] + new + batch[at + len(new):]
+    return batch[:17] + crc32c(batch[21:]).to_bytes(4, "big") + batch[21:]
+
+
+@pytest.mark.parametrize("batch", [
+    kwire.build_batch([(1, b"k", b"v")], base_offset=7), changed(57, b"\0\0\0\2"), changed(57, b"\x80\0\0\1"),
+    changed(23, b"\0\0\0\1"), changed(23, b"\x80\0\0\0"), kwire.build_batch([]), changed(61, b"\0"),
+    changed(65, b"\x7e"), changed(62, b"\1" * 6),
+], ids=["base offset", "2 records", "-1 records", "last offset", "last offset below", "none", "record size", "key size",
+        "garbage"])
+@pytest.mark.parametrize(("release", "code"), [("4.4", E.INVALID_RECORD), ("2.4", E.INVALID_RECORD),
+                                               ("2.3", E.CORRUPT_MESSAGE), ("0.11.0", E.CORRUPT_MESSAGE)])
+def test_batches_that_a_broker_refuses(release: str, code: int, batch: bytes) -> None:
+    with Fleet(release, topics={"t": 1}) as fleet:
+        assert produce(Client(fleet.bootstrap), batch, 3) == code
+        assert fleet.records("t") == []
+
+
+def test_a_batch_that_cannot_be_decompressed(client: Client) -> None:
+    packed = kwire.build_batch([(1, b"k", b"v" * 100)], codec="gzip")
+    assert produce(client, changed(61, b"\xff", packed)) == E.UNKNOWN_SERVER_ERROR
 
 
 def test_a_commit_without_a_partition_makes_no_group(fleet: Fleet, connection: SyncConnection) -> None:
