@@ -203,6 +203,65 @@ def test_configs_of_client_metrics_and_groups(connection: SyncConnection) -> Non
         "interval.ms": "1000", "match": "", "metrics": ""}
 
 
+def test_topics_that_are_named_twice_are_not_deleted(fleet: Fleet, connection: SyncConnection) -> None:
+    kind = M.DeleteTopicsRequest.DeleteTopicState
+    (topic,) = connection.send(M.MetadataRequest(topics=None)).topics
+    by_name, by_id = kind(name="t"), kind(name=None, topic_id=topic.topic_id)
+    for asked, why in (
+        ([by_name, by_name], "Duplicate topic name."), ([by_id, by_id], "Duplicate topic id."),
+        ([by_name, by_id], "The provided topic name maps to an ID that was already supplied."),
+    ):
+        (row,) = connection.send(M.DeleteTopicsRequest(topics=asked, timeout_ms=1000)).responses
+        assert (row.error_code, row.error_message) == (E.INVALID_REQUEST, why)
+    (row,) = connection.send(M.DeleteTopicsRequest(topics=[by_id], timeout_ms=1000)).responses
+    assert (row.name, row.error_code) == ("t", 0)
+
+
+@pytest.mark.parametrize(("release", "name", "value", "why"), [
+    ("4.4", "segment.ms", "0", "0 for configuration segment.ms: Value must be at least 1"),
+    ("1.1", "segment.ms", "0", None),
+    ("4.4", "segment.bytes", "1000000", "1000000 for configuration segment.bytes: Value must be at least 1048576"),
+    ("4.0", "segment.bytes", "1000000", None),
+    ("3.9", "compression.zstd.level", "23",
+     "23 for configuration compression.zstd.level: Value must be no more than 22"),
+    ("3.9", "compression.gzip.level", "0",
+     "0 for configuration compression.gzip.level: Value must be between 1 and 9 or equal to -1"),
+    ("3.9", "compression.gzip.level", "-1", None),
+    ("4.4", "min.cleanable.dirty.ratio", "2",
+     "2.0 for configuration min.cleanable.dirty.ratio: Value must be no more than 1"),
+    ("4.4", "leader.replication.throttled.replicas", "0:1, 2",
+     "[0:1, 2] for configuration leader.replication.throttled.replicas: leader.replication.throttled.replicas must be "
+     "the literal '*' or a list of replicas in the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],"
+     "..."),
+    ("4.4", "leader.replication.throttled.replicas", "0:1, 1:2", None),
+    ("4.4", "cleanup.policy", " compact , delete ", None),
+    ("4.4", "cleanup.policy", "delete,x", "x for configuration cleanup.policy: String must be one of: compact, delete"),
+    ("4.4", "preallocate", "TRUE", None),
+    ("2.0", "compression.type", "zstd",
+     "zstd for configuration compression.type: String must be one of: uncompressed, snappy, lz4, gzip, producer"),
+])
+def test_values_of_configs(release: str, name: str, value: str, why: str | None) -> None:
+    kind = M.CreateTopicsRequest
+    topic = kind.CreatableTopic(name="u", num_partitions=1, replication_factor=1, configs=[
+        kind.CreatableTopicConfig(name=name, value=value)])
+    with Fleet(release) as fleet, connect_sync(fleet.bootstrap) as connection:
+        row = connection.send(kind(topics=[topic], timeout_ms=1000), 2).topics[0]
+        assert row.error_message == (f"Invalid value {why}" if why else None)
+
+
+@pytest.mark.parametrize(("release", "code", "why"), [
+    ("4.4", E.INVALID_CONFIG, "Can't SUBTRACT to key retention.ms because its type is not LIST."),
+    ("2.8", E.INVALID_REQUEST, "Config value subtract is not allowed for config key: retention.ms"),
+])
+def test_what_is_taken_from_a_config_that_is_no_list(release: str, code: int, why: str) -> None:
+    kind = M.IncrementalAlterConfigsRequest
+    resource = kind.AlterConfigsResource(resource_type=2, resource_name="t", configs=[
+        kind.AlterableConfig(name="retention.ms", config_operation=3, value="1")])
+    with Fleet(release, topics={"t": 1}) as fleet, connect_sync(fleet.bootstrap) as connection:
+        row = connection.send(kind(resources=[resource])).responses[0]
+        assert (row.error_code, row.error_message) == (code, why)
+
+
 def test_assignments_of_a_new_topic(connection: SyncConnection) -> None:
     row = M.CreateTopicsRequest.CreatableTopic
 
