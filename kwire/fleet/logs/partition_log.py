@@ -142,10 +142,10 @@ class PartitionLog:
         """
         producer_id, epoch = producer or (-1, -1)
         data = build_batch(rows, producer_id=producer_id, producer_epoch=epoch, transactional=producer is not None)
-        base = self.end_offset
+        base, newest = self.end_offset, max(timestamp for timestamp, _, _ in rows)
         then = [] if producer is None else [
-            self.producers.adding(producer_id, epoch, WrittenBatch(-1, -1, base, now), transactional=True)]
-        self._add(data, base + len(rows) - 1, now, leader_epoch, now, then)
+            self.producers.adding(producer_id, epoch, WrittenBatch(-1, -1, base, newest), transactional=True)]
+        self._add(data, base + len(rows) - 1, newest, leader_epoch, now, then)
 
     def append_marker(
         self, producer_id: int, epoch: int, commit: bool, coordinator_epoch: int, leader_epoch: int, now: int
