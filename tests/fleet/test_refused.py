@@ -203,6 +203,17 @@ def test_configs_of_client_metrics_and_groups(connection: SyncConnection) -> Non
         "interval.ms": "1000", "match": "", "metrics": ""}
 
 
+@pytest.mark.parametrize(("release", "code", "why"), [
+    ("3.3", E.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0, or -1 to use the default value."),
+    ("2.8", E.INVALID_PARTITIONS, "Number of partitions must be larger than 0."),
+])
+def test_a_topic_without_partitions_and_replicas(release: str, code: int, why: str) -> None:
+    topic = M.CreateTopicsRequest.CreatableTopic(name="u", num_partitions=0, replication_factor=0)
+    with Fleet(release) as fleet, connect_sync(fleet.bootstrap) as connection:
+        (row,) = connection.send(M.CreateTopicsRequest(topics=[topic], timeout_ms=1000)).topics
+        assert (row.error_code, row.error_message) == (code, why)
+
+
 def test_topics_that_are_named_twice_are_not_deleted(fleet: Fleet, connection: SyncConnection) -> None:
     kind = M.DeleteTopicsRequest.DeleteTopicState
     (topic,) = connection.send(M.MetadataRequest(topics=None)).topics

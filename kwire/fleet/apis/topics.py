@@ -105,6 +105,10 @@ def _check_assignments(call: Call, row: Any) -> None:
         raise ApiError(
             ErrorCode.INVALID_REQUEST, "A manual partition assignment was specified, but "
             f"{'replication factor' if row.replication_factor != -1 else 'numPartitions'} was not set to -1.")
+    if not row.assignments and (row.replication_factor < -1 or row.replication_factor == 0):
+        raise ApiError(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            "Replication factor must be larger than 0, or -1 to use the default value.")
     seen: set[int] = set()
     replicas: int | None = None
     for one in row.assignments:
