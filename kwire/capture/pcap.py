@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import IO, Any, NamedTuple, cast
 
 from kwire.capture.tunnels import carried, is_fragment, is_of_tunnel
@@ -155,7 +156,8 @@ def _packets(dpkt: Any, head: bytes, bounded: _Bounded, unread: Unread) -> Itera
         else:
             reader = dpkt.pcap.Reader(bounded)
             for time, packet in reader:
-                yield int(time * 1_000_000), reader.datalink(), packet
+                exact = isinstance(time, Decimal)  # of nanoseconds; of microseconds dpkt makes the nearest float
+                yield int(time * 1_000_000) if exact else round(time * 1_000_000), reader.datalink(), packet
     except LimitError as error:
         if not bounded.position:
             raise

@@ -17,19 +17,27 @@ from kwire.schema.error_codes import ErrorCode
 TYPES = {"boolean": 1, "string": 2, "int": 3, "long": 5, "double": 6, "list": 7}
 FIRST_WITH_TIERS = "3.6"  # KIP-405: its configs were internal before
 OF_TIERS = ("local.retention.bytes", "local.retention.ms", "remote.storage.enable")
-_BITS, _INTEGER = {"int": 31, "long": 63}, re.compile(r" *[+-]?[0-9]{1,30} *")
+_BITS, _INTEGER = {"int": 31, "long": 63}, re.compile(r"[+-]?[0-9]{1,30}")
+_REPLICA = re.compile(r"([0-9]+:[0-9]+)?", re.ASCII)
 
 
 class TopicConfig(NamedTuple):
-    """A config: its default, its type ("int", "long", "list", ...), the values that it may have (None: any).
+    """A config: its default, its type ("int", "long", "list", ...), the values that it may have, a list its
+    parts (None: any).
 
-    synonym: the broker's config with its default, None if there is none (ServerTopicConfigSynonyms).
+    synonym: the broker's config with its default, None if there is none (ServerTopicConfigSynonyms); least, most: of a
+    number, None: any; besides: the one number that is allowed outside of them; replicas: what a list of replicas must
+    be, in the release's words.
     """
 
     default: str
     type: str
     values: tuple[str, ...] | None
     synonym: str | None = None
+    least: int | None = None
+    most: int | None = None
+    besides: int | None = None
+    replicas: str | None = None
 
 
 @lru_cache(None)
@@ -42,14 +50,33 @@ def topic_configs(release: str) -> Mapping[str, TopicConfig]:
             continue
         if "before" in row and schema.is_at_least(release, row["before"]):
             continue
-        default = row.get("default", "")
-        for since, value in row.get("defaults", {}).items():
-            default = value if schema.is_at_least(release, since) else default
+        default = _of_release(row.get("default", ""), row.get("defaults", {}), release)
         if name == "message.format.version" and not schema.is_at_least(release, "3.0"):
             default = [row.name for row in schema.metadata_versions(old=True) if row.release == release][-1]
-        values = tuple(row["values"]) if "values" in row else None
-        configs[name] = TopicConfig(default, row["type"], values, row.get("synonym"))
+        values = _of_release(row.get("values"), row.get("values_later", {}), release)
+        least = _of_release(row.get("least"), row.get("least_later", {}), release)
+        replicas = _replicas(release) if name.endswith(".throttled.replicas") else None
+        configs[name] = TopicConfig(
+            default, row["type"], values and tuple(values), row.get("synonym"), least, row.get("most"),
+            row.get("besides"), replicas)
     return configs
+
+
+def _of_release(value: Any, later: Mapping[str, Any], release: str) -> Any:
+    """The value of a release, where later ones have others."""
+    for since, other in later.items():
+        value = other if schema.is_at_least(release, since) else value
+    return value
+
+
+def _replicas(release: str) -> str:
+    """What a list of replicas must be, in the words of a release (ThrottledReplicaListValidator)."""
+    if not schema.is_at_least(release, "1.0"):
+        return " must match for format [partitionId],[brokerId]:[partitionId],[brokerId]:[partitionId],[brokerId] etc"
+    some = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
+    if not schema.is_at_least(release, "2.2"):
+        some = "[partitionId],[brokerId]:[partitionId],[brokerId]:..."
+    return f"must be the literal '*' or a list of replicas in the following format: {some}"
 
 
 def check_topic_configs(configs: Mapping[str, str], release: str) -> None:
@@ -62,23 +89,50 @@ def check_topic_configs(configs: Mapping[str, str], release: str) -> None:
 
 
 def check_configs(configs: Mapping[str, str], known: Mapping[str, TopicConfig]) -> None:
-    """Are the values those of their types? Raises ApiError: INVALID_CONFIG."""
+    """Are the values those of their types, and in their bounds? Raises ApiError: INVALID_CONFIG."""
     for name, value in configs.items():
-        config, refused = known[name], f"Invalid value {value} for configuration {name}: "
+        reason = _wrong(name, value, known[name])
+        if reason is not None:
+            raise ApiError(ErrorCode.INVALID_CONFIG, f"Invalid value {reason}")
+
+
+def _wrong(name: str, value: str, config: TopicConfig) -> str | None:
+    """What is wrong with a config's value (ConfigDef.parseType, Validator), None if nothing is."""
+    given, value = f"{value} for configuration {name}: ", value.strip()
+    if config.type in _BITS or config.type == "double":
+        number = _number(value, config.type)
+        if number is None:
+            return f"{given}Not a number of type {config.type.upper()}"
+        beyond = _beyond(number, config)
+        return beyond and f"{number} for configuration {name}: Value must be {beyond}"
+    if config.type == "boolean":
+        return None if value.lower() in ("true", "false") else f"{given}Expected value to be either true or false"
+    parts = [part.strip() for part in value.split(",")] if value else []
+    if config.replicas is not None and "".join(parts) != "*" and not all(map(_REPLICA.fullmatch, parts)):
+        return f"[{', '.join(parts)}] for configuration {name}: {name} {config.replicas}"
+    if config.values is None:
+        return None
+    bad = [part for part in (parts if config.type == "list" else [value]) if part not in config.values]
+    return f"{bad[0]} for configuration {name}: String must be one of: {', '.join(config.values)}" if bad else None
+
+
+def _number(value: str, kind: str) -> float | None:
+    """The number that a text is, None if it is none of its type."""
+    if kind == "double":
         try:
-            if config.type in _BITS:
-                number = int(value) if _INTEGER.fullmatch(value) else None
-                if number is None or not -(1 << _BITS[config.type]) <= number < 1 << _BITS[config.type]:
-                    raise ValueError
-            elif config.type == "double":
-                float(value)
+            return float(value)
         except ValueError:
-            raise ApiError(
-                ErrorCode.INVALID_CONFIG, f"{refused}Not a number of type {config.type.upper()}") from None
-        if config.type == "boolean" and value not in ("true", "false"):
-            raise ApiError(ErrorCode.INVALID_CONFIG, f"{refused}Expected value to be either true or false")
-        if config.values is not None and value not in config.values:
-            words = config.values
-            if config.type == "list":
-                words = tuple(sorted({word for one in words for word in one.split(",") if word}))
-            raise ApiError(ErrorCode.INVALID_CONFIG, f"{refused}String must be one of: {', '.join(words)}")
+            return None
+    number = int(value) if _INTEGER.fullmatch(value) else None
+    return number if number is not None and -(1 << _BITS[kind]) <= number < 1 << _BITS[kind] else None
+
+
+def _beyond(number: float, config: TopicConfig) -> str | None:
+    """Which bound a number is beyond (ConfigDef.Range), None if none."""
+    low = config.least is not None and number < config.least
+    high = config.most is not None and number > config.most
+    if number == config.besides or not (low or high):
+        return None
+    if config.besides is not None:
+        return f"between {config.least} and {config.most} or equal to {config.besides}"
+    return f"at least {config.least}" if low else f"no more than {config.most}"

@@ -14,6 +14,7 @@ import pytest
 import kwire
 from kwire.capture import Connection, framing, tcp_reassembly
 from kwire.capture.framing import Conversation
+from kwire.capture.pcap import Unread, read_segments
 from tests.capture.making import (
     ACK,
     LINKS,
@@ -235,6 +236,21 @@ def test_nanosecond_pcap_and_gzip(tmp_path: Path) -> None:
     exchanges, lost = read(path)
     assert (outcomes_of(exchanges), lost) == (WHOLE, [])
     assert abs((exchanges[0].request.time or 0) - 1_700_000_000_003_000) < 2
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("nanoseconds", [False, True])
+def test_times_are_exact(tmp_path: Path, nanoseconds: bool, order: str) -> None:
+    (packet,) = Talk().say(True, kwire.pack_frame(hello())).bytes()[:1]
+    data = struct.pack(f"{order}IHHiIII", 0xA1B23C4D if nanoseconds else 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
+    times = [1_096_467_456_355_311, 537_425_047_271_699, 2_184_595_408_861_385, 1_700_000_000_000_001]
+    for time in times:
+        seconds, micros = divmod(time, 1_000_000)
+        part = micros * 1000 + 999 if nanoseconds else micros
+        data += struct.pack(f"{order}IIII", seconds, part, len(packet), len(packet)) + packet
+    path = tmp_path / "times.pcap"
+    path.write_bytes(data)
+    assert [one.time for one in read_segments(str(path), Unread())] == times
 
 
 def test_a_file_that_ends_inside_a_packet_gives_what_is_whole(tmp_path: Path) -> None:

@@ -272,7 +272,7 @@ def records_of(*texts: str, **more: Any) -> bytes:
 def _broken(codec: str) -> bytes:
     """A batch whose checksum holds, and whose records cannot be read."""
     batch = bytearray(records_of("a" * 100, "b" * 100, codec=codec))
-    batch[61:-1] = b"\xff" * (len(batch) - 62)
+    batch[61:-1] = b"\x7f" * (len(batch) - 62)
     batch[17:21] = crc32c(bytes(batch[21:])).to_bytes(4, "big")
     return bytes(batch)
 

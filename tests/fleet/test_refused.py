@@ -13,6 +13,7 @@ from kwire import messages
 from kwire.fleet import Fleet, ManualClock
 from kwire.net import SyncConnection, connect_sync
 from kwire.schema.error_codes import ErrorCode as E
+from kwire_c.crc32c import crc32c
 from tests.fleet.dialogue import Client
 
 pytestmark = pytest.mark.quick
@@ -132,6 +133,31 @@ def test_batches_that_are_none(release: str, cut: Any, two: Any, unnamed: Any) -
         assert produce(client, BATCH + BATCH[:20], 5) == 0  # the part of a batch is ignored
 
 
+def changed(at: int, new: bytes, batch: bytes = BATCH) -> bytes:
+    """A batch with these bytes there; its checksum holds."""
+    batch = batch[:at] + new + batch[at + len(new):]
+    return batch[:17] + crc32c(batch[21:]).to_bytes(4, "big") + batch[21:]
+
+
+@pytest.mark.parametrize("batch", [
+    kwire.build_batch([(1, b"k", b"v")], base_offset=7), changed(57, b"\0\0\0\2"), changed(57, b"\x80\0\0\1"),
+    changed(23, b"\0\0\0\1"), changed(23, b"\x80\0\0\0"), kwire.build_batch([]), changed(61, b"\0"),
+    changed(65, b"\x7e"), changed(62, b"\1" * 6),
+], ids=["base offset", "2 records", "-1 records", "last offset", "last offset below", "none", "record size", "key size",
+        "garbage"])
+@pytest.mark.parametrize(("release", "code"), [("4.4", E.INVALID_RECORD), ("2.4", E.INVALID_RECORD),
+                                               ("2.3", E.CORRUPT_MESSAGE), ("0.11.0", E.CORRUPT_MESSAGE)])
+def test_batches_that_a_broker_refuses(release: str, code: int, batch: bytes) -> None:
+    with Fleet(release, topics={"t": 1}) as fleet:
+        assert produce(Client(fleet.bootstrap), batch, 3) == code
+        assert fleet.records("t") == []
+
+
+def test_a_batch_that_cannot_be_decompressed(client: Client) -> None:
+    packed = kwire.build_batch([(1, b"k", b"v" * 100)], codec="gzip")
+    assert produce(client, changed(61, b"\xff", packed)) == E.UNKNOWN_SERVER_ERROR
+
+
 def test_a_commit_without_a_partition_makes_no_group(fleet: Fleet, connection: SyncConnection) -> None:
     row = M.OffsetCommitRequest.OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
 
@@ -175,6 +201,76 @@ def test_configs_of_client_metrics_and_groups(connection: SyncConnection) -> Non
     described: Any = connection.send(M.DescribeConfigsRequest(resources=[asked]))
     assert {row.name: row.value for row in described.results[0].configs} == {
         "interval.ms": "1000", "match": "", "metrics": ""}
+
+
+@pytest.mark.parametrize(("release", "code", "why"), [
+    ("3.3", E.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0, or -1 to use the default value."),
+    ("2.8", E.INVALID_PARTITIONS, "Number of partitions must be larger than 0."),
+])
+def test_a_topic_without_partitions_and_replicas(release: str, code: int, why: str) -> None:
+    topic = M.CreateTopicsRequest.CreatableTopic(name="u", num_partitions=0, replication_factor=0)
+    with Fleet(release) as fleet, connect_sync(fleet.bootstrap) as connection:
+        (row,) = connection.send(M.CreateTopicsRequest(topics=[topic], timeout_ms=1000)).topics
+        assert (row.error_code, row.error_message) == (code, why)
+
+
+def test_topics_that_are_named_twice_are_not_deleted(fleet: Fleet, connection: SyncConnection) -> None:
+    kind = M.DeleteTopicsRequest.DeleteTopicState
+    (topic,) = connection.send(M.MetadataRequest(topics=None)).topics
+    by_name, by_id = kind(name="t"), kind(name=None, topic_id=topic.topic_id)
+    for asked, why in (
+        ([by_name, by_name], "Duplicate topic name."), ([by_id, by_id], "Duplicate topic id."),
+        ([by_name, by_id], "The provided topic name maps to an ID that was already supplied."),
+    ):
+        (row,) = connection.send(M.DeleteTopicsRequest(topics=asked, timeout_ms=1000)).responses
+        assert (row.error_code, row.error_message) == (E.INVALID_REQUEST, why)
+    (row,) = connection.send(M.DeleteTopicsRequest(topics=[by_id], timeout_ms=1000)).responses
+    assert (row.name, row.error_code) == ("t", 0)
+
+
+@pytest.mark.parametrize(("release", "name", "value", "why"), [
+    ("4.4", "segment.ms", "0", "0 for configuration segment.ms: Value must be at least 1"),
+    ("1.1", "segment.ms", "0", None),
+    ("4.4", "segment.bytes", "1000000", "1000000 for configuration segment.bytes: Value must be at least 1048576"),
+    ("4.0", "segment.bytes", "1000000", None),
+    ("3.9", "compression.zstd.level", "23",
+     "23 for configuration compression.zstd.level: Value must be no more than 22"),
+    ("3.9", "compression.gzip.level", "0",
+     "0 for configuration compression.gzip.level: Value must be between 1 and 9 or equal to -1"),
+    ("3.9", "compression.gzip.level", "-1", None),
+    ("4.4", "min.cleanable.dirty.ratio", "2",
+     "2.0 for configuration min.cleanable.dirty.ratio: Value must be no more than 1"),
+    ("4.4", "leader.replication.throttled.replicas", "0:1, 2",
+     "[0:1, 2] for configuration leader.replication.throttled.replicas: leader.replication.throttled.replicas must be "
+     "the literal '*' or a list of replicas in the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],"
+     "..."),
+    ("4.4", "leader.replication.throttled.replicas", "0:1, 1:2", None),
+    ("4.4", "cleanup.policy", " compact , delete ", None),
+    ("4.4", "cleanup.policy", "delete,x", "x for configuration cleanup.policy: String must be one of: compact, delete"),
+    ("4.4", "preallocate", "TRUE", None),
+    ("2.0", "compression.type", "zstd",
+     "zstd for configuration compression.type: String must be one of: uncompressed, snappy, lz4, gzip, producer"),
+])
+def test_values_of_configs(release: str, name: str, value: str, why: str | None) -> None:
+    kind = M.CreateTopicsRequest
+    topic = kind.CreatableTopic(name="u", num_partitions=1, replication_factor=1, configs=[
+        kind.CreatableTopicConfig(name=name, value=value)])
+    with Fleet(release) as fleet, connect_sync(fleet.bootstrap) as connection:
+        row = connection.send(kind(topics=[topic], timeout_ms=1000), 2).topics[0]
+        assert row.error_message == (f"Invalid value {why}" if why else None)
+
+
+@pytest.mark.parametrize(("release", "code", "why"), [
+    ("4.4", E.INVALID_CONFIG, "Can't SUBTRACT to key retention.ms because its type is not LIST."),
+    ("2.8", E.INVALID_REQUEST, "Config value subtract is not allowed for config key: retention.ms"),
+])
+def test_what_is_taken_from_a_config_that_is_no_list(release: str, code: int, why: str) -> None:
+    kind = M.IncrementalAlterConfigsRequest
+    resource = kind.AlterConfigsResource(resource_type=2, resource_name="t", configs=[
+        kind.AlterableConfig(name="retention.ms", config_operation=3, value="1")])
+    with Fleet(release, topics={"t": 1}) as fleet, connect_sync(fleet.bootstrap) as connection:
+        row = connection.send(kind(resources=[resource])).responses[0]
+        assert (row.error_code, row.error_message) == (code, why)
 
 
 def test_assignments_of_a_new_topic(connection: SyncConnection) -> None:

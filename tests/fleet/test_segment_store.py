@@ -54,6 +54,13 @@ def offsets(data: bytes) -> list[int]:
     return [record.offset for batch in kwire.read_batches(data) for record in batch]
 
 
+def test_a_coordinators_batch_has_the_time_of_its_records(make: Make, tmp_path: Path) -> None:
+    log = make(tmp_path)
+    log.append_own([(7, b"a", b""), (5, b"b", b"")], 0, now=9, producer=(1, 0))
+    assert log.find(MAX_TIMESTAMP) == (0, 7, 0)
+    assert log.producers.producers[1].last_timestamp == 7
+
+
 def test_segments_end_by_bytes_and_by_time(make: Make, tmp_path: Path) -> None:
     log = make(tmp_path, segment_bytes=400)
     add(log, 5)  # of 170 bytes or so each

@@ -28,6 +28,7 @@ from kwire.fleet.cluster import check_topic_name
 from kwire.fleet.controller.topic_records import BROKER, TOPIC
 from kwire.fleet.errors import ApiError
 from kwire.fleet.refusals import refusal
+from kwire.fleet.releases import offer
 from kwire.fleet.topic_configs import (
     FIRST_WITH_TIERS,
     OF_TIERS,
@@ -165,11 +166,10 @@ def _changed(old: dict[str, str], asked: Any, release: str) -> dict[str, str]:
         elif one.config_operation == SET:
             new[one.name] = one.value
         elif one.config_operation in (APPEND, SUBTRACT):
-            if known is not None and known.type != "list":
-                raise ApiError(
-                    ErrorCode.INVALID_CONFIG, f"Can't append to key {one.name} because its type is not LIST.")
-            now = [part for part in new.get(one.name, known.default if known else "").split(",") if part]
-            parts = [part for part in one.value.split(",") if part]
+            if (known is None and asked.resource_type == TOPIC) or (known is not None and known.type != "list"):
+                raise _no_list(one, known, release)
+            now = _parts(new.get(one.name, known.default if known else ""))
+            parts = _parts(one.value)
             if one.config_operation == APPEND:
                 there = set(now)
                 now += [part for part in parts if part not in there]
@@ -180,8 +180,23 @@ def _changed(old: dict[str, str], asked: Any, release: str) -> dict[str, str]:
             if len(new[one.name].encode()) > _LONGEST_VALUE:  # ConfigurationControlManager.validateAlterConfig
                 raise ApiError(ErrorCode.INVALID_CONFIG, _TOO_LONG)
         else:
-            raise ApiError(ErrorCode.INVALID_REQUEST, f"Unknown operation type {one.config_operation}")
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # a NullPointerException of the broker
     return new
+
+
+def _parts(value: str) -> list[str]:
+    return [part.strip() for part in value.split(",") if part.strip()]
+
+
+def _no_list(one: Any, known: TopicConfig | None, release: str) -> ApiError:
+    """The error for what is added to, or taken from, a config that is no list, in the words of a release."""
+    word = "append" if one.config_operation == APPEND else "subtract"
+    if offer(release).is_kraft:
+        return ApiError(
+            ErrorCode.INVALID_CONFIG, f"Can't {word.upper()} to key {one.name} because its type is not LIST.")
+    if known is None:
+        return ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    return ApiError(ErrorCode.INVALID_REQUEST, f"Config value {word} is not allowed for config key: {one.name}")
 
 
 def _altered(call: Call, response: Any, change: Callable[[dict[str, str], Any], dict[str, str]]) -> Any:

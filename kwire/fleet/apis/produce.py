@@ -125,7 +125,7 @@ def _append(call: Call, partition: Partition, topic: str, records: Any, row: Any
         row.base_offset, row.log_append_time_ms = partition.log.append(
             batches, partition.leader_epoch, call.cluster.clock.now_ms())
     except ApiError as error:
-        if isinstance(error, InvalidRecordsError) and not call.node.offer.at_least(_FIRST_WITH_PLACES):
+        if error.code == ErrorCode.INVALID_RECORD and not call.node.offer.at_least(_FIRST_WITH_PLACES):
             raise ApiError(ErrorCode.CORRUPT_MESSAGE) from None
         if error.code not in (ErrorCode.CORRUPT_MESSAGE, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE):
             row.log_start_offset = partition.log.start_offset

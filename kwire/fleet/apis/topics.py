@@ -105,6 +105,10 @@ def _check_assignments(call: Call, row: Any) -> None:
         raise ApiError(
             ErrorCode.INVALID_REQUEST, "A manual partition assignment was specified, but "
             f"{'replication factor' if row.replication_factor != -1 else 'numPartitions'} was not set to -1.")
+    if not row.assignments and (row.replication_factor < -1 or row.replication_factor == 0):
+        raise ApiError(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            "Replication factor must be larger than 0, or -1 to use the default value.")
     seen: set[int] = set()
     replicas: int | None = None
     for one in row.assignments:
@@ -191,8 +195,18 @@ def delete_topics(call: Call) -> Any:
         messages.DeleteTopicsRequest.DeleteTopicState(name=name) for name in message.topic_names]
 
     kraft = call.node.offer.is_kraft
+    names = Counter(one.name for one in asked if one.name is not None)
+    ids = Counter(one.topic_id for one in asked if one.name is None)
+    if kraft:  # what is named twice stays: ControllerApis.deleteTopics
+        named = {call.cluster.topics[name].id for name in names if name in call.cluster.topics}
+        asked = [one for one in {(one.name, one.topic_id): one for one in asked}.values()
+                 if one.name is not None or one.topic_id not in named]
 
     def delete(one: Any, row: Any) -> None:
+        if kraft and names[one.name] > 1:
+            raise ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+        if kraft and one.name is None and ids[one.topic_id] > 1:
+            raise ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic id.")
         if one.name is not None and one.topic_id != _NO_ID:
             raise ApiError(
                 ErrorCode.INVALID_REQUEST, "You may not specify both topic name and topic id." if kraft else None)
@@ -204,13 +218,16 @@ def delete_topics(call: Call) -> Any:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         topic = call.cluster.topic(one.name) if one.name is not None else call.cluster.topic_of_id(one.topic_id)
         row.name = topic.name
-        if call.node.offer.is_kraft or one.name is None:
+        if kraft or one.name is None:
             row.topic_id = topic.id
+        if kraft and one.name is not None and topic.id in ids:
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST, "The provided topic name maps to an ID that was already supplied.")
         call.cluster.delete_topic(topic)
 
     return messages.DeleteTopicsResponse(responses=answered(
         asked, lambda one: result(name=one.name, topic_id=one.topic_id), delete,
-        attrgetter("message" if call.node.offer.is_kraft else "explanation")))
+        attrgetter("message" if kraft else "explanation")))
 
 
 @handles("CreatePartitions", controller=True)

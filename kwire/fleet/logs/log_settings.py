@@ -34,9 +34,9 @@ class LogSettings(NamedTuple):
         numbers = {
             name: int(configs[config]) for name in cls._fields
             if isinstance(getattr(known, name), int) and (config := name.replace("_", ".")) in configs}
-        policy = configs.get("cleanup.policy", "delete").split(",")
+        policy = [part.strip() for part in configs.get("cleanup.policy", "delete").split(",")]
         settings = known._replace(
-            **numbers, log_append_time=configs.get("message.timestamp.type") == "LogAppendTime",
+            **numbers, log_append_time=configs.get("message.timestamp.type", "").strip() == "LogAppendTime",
             compacts="compact" in policy, deletes="delete" in policy)
         return settings._replace(
             segment_bytes=min(max(settings.segment_bytes, _LEAST_SEGMENT), _MOST_SEGMENT),

@@ -11,7 +11,7 @@ from struct import Struct
 from typing import Any, NamedTuple
 
 from kwire.codec.records import build_batch, read_batches
-from kwire.errors import KwireError
+from kwire.errors import CorruptBatchError, KwireError, LimitError, MissingCodecError
 from kwire.fleet.errors import ApiError, InvalidRecordsError, certainly
 from kwire.fleet.logs.batch_store import BatchStore, Data, Entry
 from kwire.fleet.logs.log_settings import LogSettings
@@ -90,19 +90,23 @@ class PartitionLog:
                 ErrorCode.MESSAGE_TOO_LARGE,
                 f"The record batch size in the append to the log is {len(data)} bytes which exceeds the maximum "
                 f"configured value of {self.settings.max_message_bytes}.")
+        if not batch.is_valid():
+            raise ApiError(ErrorCode.CORRUPT_MESSAGE)
         try:
-            if not batch.is_valid():
-                raise ApiError(ErrorCode.CORRUPT_MESSAGE)
-            count = batch.last_offset - batch.base_offset + 1
+            if batch.base_offset:
+                raise ApiError(
+                    ErrorCode.INVALID_RECORD, f"The base offset of a batch should be 0, but it is {batch.base_offset}")
+            count = batch.last_offset + 1
             if batch.count != count or count < 1:
                 raise ApiError(
                     ErrorCode.INVALID_RECORD, f"Inconsistent record count {batch.count} for offsets of {count} records")
-        except KwireError as error:
-            raise ApiError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
-        try:
             batch.extent()  # decompresses and reads all records
             keyless = [at for at, record in enumerate(batch) if record.key is None] if self.settings.compacts else []
-        except KwireError as error:
+        except CorruptBatchError as error:
+            packed = error.reason.startswith(f"{batch.codec}: ")  # what cannot be decompressed
+            code = ErrorCode.UNKNOWN_SERVER_ERROR if packed else ErrorCode.INVALID_RECORD
+            raise ApiError(code, str(error)) from error
+        except (LimitError, MissingCodecError) as error:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
         if keyless:
             raise InvalidRecordsError(keyless, "Compacted topic cannot accept message without key")
@@ -138,10 +142,10 @@ class PartitionLog:
         """
         producer_id, epoch = producer or (-1, -1)
         data = build_batch(rows, producer_id=producer_id, producer_epoch=epoch, transactional=producer is not None)
-        base = self.end_offset
+        base, newest = self.end_offset, max(timestamp for timestamp, _, _ in rows)
         then = [] if producer is None else [
-            self.producers.adding(producer_id, epoch, WrittenBatch(-1, -1, base, now), transactional=True)]
-        self._add(data, base + len(rows) - 1, now, leader_epoch, now, then)
+            self.producers.adding(producer_id, epoch, WrittenBatch(-1, -1, base, newest), transactional=True)]
+        self._add(data, base + len(rows) - 1, newest, leader_epoch, now, then)
 
     def append_marker(
         self, producer_id: int, epoch: int, commit: bool, coordinator_epoch: int, leader_epoch: int, now: int
