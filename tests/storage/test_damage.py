@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import kwire
-from kwire.storage import LogSegment
+from kwire.storage import LogSegment, salvage_log
 from kwire.storage.batches import scanner
 from tests.reads import Reads
 from tests.storage.making import START, batch, in_transaction, marker, write_segment
@@ -223,6 +223,61 @@ def test_nested_batches_are_not_read_where_the_header_of_their_batch_is_lost(tmp
         path.write_bytes(data)
         rows, bad = read(LogSegment(path))
         assert (rows, [position for position, _, _ in bad]) == ([0, 1, 2, *range(5, 11)], [start]), offsets
+
+
+def damaged_log(path: Path, made: list[bytes], *places: tuple[int, int]) -> bytes:
+    """A log in which a bit is wrong at these (number of the batch, byte in it)."""
+    data = bytearray(b"".join(made))
+    for number, byte in places:
+        data[sum(map(len, made[:number])) + byte] ^= 1
+    path.write_bytes(data)
+    return bytes(data)
+
+
+def kept(path: Path, data: bytes) -> tuple[list[int], list[int]]:
+    """The offsets that a reader with errors="keep" gives, and those that salvage keeps, which tells of every byte."""
+    offsets = [one.base_offset for one in LogSegment(path).batches(errors="keep") if isinstance(one, kwire.RecordBatch)]
+    done = salvage_log(path, path.parent / "out")
+    (report,) = done.partitions
+    assert report.size + report.bytes_lost + report.zeros == len(data)
+    return offsets, [one.base_offset for one in LogSegment(path.parent / "out" / path.name).batches()]
+
+
+@pytest.mark.parametrize("magic", [1, 2])
+def test_what_follows_damage_may_begin_with_copies_of_what_was_before(tmp_path: Path, magic: int) -> None:
+    """At the end of a value, in magic 0 and 1; the batches between two damages were judged by these copies' offsets."""
+    made = [kwire.build_batch([(START, None, bytes([at]) * 600)], base_offset=at, magic=magic) for at in range(12)]
+    made[7] = kwire.build_batch([(START, None, b"x" * 900 + made[1] + made[2])], base_offset=7, magic=magic)
+    path = tmp_path / f"{0:020}.log"
+    data = damaged_log(path, made, (4, 300), (7, 300))
+    wanted = [at for at in range(12) if at not in (4, 7)]
+    assert kept(path, data) == (wanted, wanted)
+
+
+def test_a_range_that_begins_in_damage_is_read_as_the_whole(tmp_path: Path) -> None:
+    """It was read from the first damaged byte on, without the offset before it."""
+    made = [kwire.build_batch([(START, None, bytes([at]) * 600)], base_offset=at, magic=1) for at in range(12)]
+    made[7] = kwire.build_batch([(START, None, b"x" * 900 + made[1] + made[2])], base_offset=7, magic=1)
+    path = tmp_path / f"{0:020}.log"
+    damaged_log(path, made, (4, 8), (4, 300), (7, 300))
+    segment = LogSegment(path)
+    whole = [one.offset for one in segment.read(errors="keep") if isinstance(one, kwire.Record)]
+    assert whole == [at for at in range(12) if at not in (4, 7)]
+    for start in range(1, 12):
+        found = [one.offset for one in segment.read(errors="keep", start_offset=start) if isinstance(one, kwire.Record)]
+        assert found == [at for at in whole if at >= start], start
+
+
+@pytest.mark.parametrize("magic", [1, 2])
+def test_a_batch_inside_an_intact_one_is_none_of_the_log(tmp_path: Path, magic: int) -> None:
+    """Not even where the offset of the intact one is wrong, and that of the one inside fits."""
+    made = [kwire.build_batch([(START, None, bytes([at]) * 600)], base_offset=at, magic=magic) for at in range(12)]
+    inside = kwire.build_batch([(START, None, b"inside")], base_offset=5, magic=magic)
+    made[5] = kwire.build_batch([(START, None, b"x" * 100 + inside + b"y")], base_offset=1000, magic=magic)
+    path = tmp_path / f"{0:020}.log"
+    data = damaged_log(path, made, (4, 300), (4, 10), (8, 300))
+    wanted = [at for at in range(12) if at not in (4, 5, 8)]
+    assert kept(path, data) == (wanted, wanted)
 
 
 @pytest.mark.soak

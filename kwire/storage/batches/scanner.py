@@ -10,8 +10,9 @@ Which batches are of the log, and what is damage, read with verify=True and sear
 - The next batch of the log after damage is the first valid one from which a chain of valid batches with ascending
   offsets goes on for CHAIN_BYTES or to the end of the file (where there is none, the longest chain). Before that one, a
   piece between two damages is of the log if its offsets are ascending, above those of the damaged batch (as far as its
-  header says them) and below those of that next batch, for more than half of its bytes. A batch in the value of a
-  record is not of the log: its chain ends with the value, and its offsets are not between the two.
+  header says them) and below those of that next batch (or of the first one after it that is above the damage: copies
+  may be before that, in a value that ends there), for more than half of its bytes. A batch in the value of a record is
+  not of the log: its chain ends with the value, and its offsets are not between the two; and none inside a valid batch.
 - Batches of that chain that repeat those before the damage are left out (a copy was resumed too early), unless there
   are more than _REPEATED_BYTES of them in a chain that lacks no offset for twice CHAIN_BYTES: these are read again, as
   they are where no damage is before them.
@@ -610,6 +611,10 @@ class _Resync:
         stop, high, low = self._size, UNKNOWN_OFFSET, last
         if chain is not None:
             stop, high = self._begin(chain, chain.begin(last, position + size if size else -1, base, claimed))
+            least = max(last, base if size else -1)
+            if high <= least:  # it begins with copies, as in a value: pieces are before what comes after these
+                self.spend(chain.size)
+                high = next((one for _, one, _ in self.follow(chain.start).batches if one > least), high)
             low = last if last < high else -1
         if low < base <= claimed < high and (base == low + 1 or (size and self._goes_on(position + size))):
             low = claimed
@@ -620,6 +625,9 @@ class _Resync:
             piece = self.follow(at)
             if not piece.batches:  # it has changed meanwhile
                 continue
+            if (end := self._end_around(position + 1, at)) is not None:
+                at = end - 1
+                continue
             if piece.batches[0][1] == due:
                 return at
             begin, base = piece.batches[piece.begin(low, -1, 0, -1)][:2]
@@ -627,6 +635,16 @@ class _Resync:
                 return begin
             at = max(at, piece.end - 1)
         return None if chain is None else stop
+
+    def _end_around(self, position: int, at: int) -> int | None:
+        """Where the valid batch ends that begins in [position, at) and holds byte `at`, None if there is none."""
+        found: int | None = position - 1
+        while found is not None and (found := self._candidate(found + 1, at, followed=True)) is not None:
+            end = found + examine(self._file, found, self._size).size
+            if end > at:
+                return end
+            found = end - 1
+        return None
 
     def first(self, position: int, end: int, view: memoryview, near: int | None = None) -> int | None:
         """The byte of the first valid batch in [position, end), whether it is of the log or not.
@@ -802,7 +820,8 @@ class RegionSearch:
         at: int | None = start + max(1, place.size if place.kind == "batch" else 0)
         while at is not None and (at := self._resync.first(at, end, _NOTHING)) is not None:
             chain = self._resync.follow(at)
-            batches = [batch for batch in chain.batches if batch[0] < end]
+            ends = [*(batch[0] for batch in chain.batches[1:]), chain.end]
+            batches = [batch for batch, until in zip(chain.batches, ends, strict=False) if until <= end]
             if batches:
                 yield batches
             at = max(at + 1, chain.end)

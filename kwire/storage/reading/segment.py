@@ -383,7 +383,11 @@ class LogSegment:
         return 0
 
     def start_of(self, bounds: Bounds) -> int:
-        """The position at which reading a range begins: its first batch, or damage that may have held records of it."""
+        """The position at which reading a range begins: its first batch.
+
+        If there is damage before that which may have held records of it, the batch before the damage: what is damage
+        depends on it.
+        """
         check_type(bounds, Bounds, "bounds", "Bounds")
         offset = bounds.start_offset
         if bounds.start_timestamp is None and (offset is None or offset <= self.base_offset):
@@ -391,14 +395,16 @@ class LogSegment:
         windows = self.scan(bounds, search=False)
         windows.begin()
         windows.search = windows.verify = True
+        before: int | None = None
         for window in windows:
             if window.bad is not None:
                 if bounds.touches(window):
-                    return window.position
+                    return window.position if before is None else before
                 continue
             for header in scanner.window_headers(window):
                 if bounds.may_begin(header):
                     return header.position
+                before = header.position
         return self.size
 
     def transactions(self, start: int = 0, end: int | None = None) -> Transactions:
