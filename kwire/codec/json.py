@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
-from json import JSONDecodeError, dumps, encoder  # not json.encoder: two threads that import it and json can wait for each other
+from json import JSONDecodeError, dumps, encoder  # not json.encoder: threads importing both can wait for each other
 from math import isfinite
 from typing import Any
 

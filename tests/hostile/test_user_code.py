@@ -239,7 +239,7 @@ def test_a_pair_of_arrow_capsules_that_gives_others_each_time() -> None:
     """A capsule that nothing holds is freed, and what it points to."""
     batch = pa.record_batch({"value": [b"v" * 50] * 100})
 
-    class Pair(tuple):
+    class Pair(tuple[Any, Any]):
         def __getitem__(self, index: Any) -> Any:
             return batch.__arrow_c_array__()[index]
 
@@ -255,9 +255,9 @@ def test_texts_of_the_caller_s_class_become_plain() -> None:
     value = kwire.to_json(messages.FindCoordinatorRequest(coordinator_keys=[Lying("a")]), 4)
     assert value["coordinatorKeys"] == ["a"] and type(value["coordinatorKeys"][0]) is str
     value["coordinatorKeys"] = [Lying("b")]
-    message = kwire.from_json("FindCoordinatorRequest", 4, value)
+    message: Any = kwire.from_json("FindCoordinatorRequest", 4, value)
     assert type(message.coordinator_keys[0]) is str
-    group = kwire.from_json("FindCoordinatorRequest", 0, {"key": Lying("g")})
+    group: Any = kwire.from_json("FindCoordinatorRequest", 0, {"key": Lying("g")})
     assert type(group.key) is str and group.key == "g"
     message.coordinator_keys.append(5)
     for call in (kwire.encode, kwire.to_json):
