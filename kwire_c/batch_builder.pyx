@@ -435,10 +435,11 @@ cdef class ArrowRows:
             self.check(self.stream.get_schema(&self.stream, &self.schema))
         elif hasattr(columns, "__arrow_c_array__"):
             pair = columns.__arrow_c_array__()
-            if not isinstance(pair, tuple) or len(pair) != 2:
+            capsules = tuple(pair) if isinstance(pair, tuple) else ()  # those that are used are held
+            if len(capsules) != 2:
                 raise TypeError(f"expected two Arrow capsules, got {brief(pair)}")
-            schema = <ArrowSchema *> _content(pair[0], "arrow_schema")
-            array = <ArrowArray *> _content(pair[1], "arrow_array")
+            schema = <ArrowSchema *> _content(capsules[0], "arrow_schema")
+            array = <ArrowArray *> _content(capsules[1], "arrow_array")
             if schema.release == NULL or array.release == NULL:
                 raise EncodeError("the Arrow array was already read", path="columns")
             self.schema, self.array = schema[0], array[0]

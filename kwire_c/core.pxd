@@ -613,6 +613,8 @@ cdef extern from "Python.h":
     void raw_decref "Py_DECREF"(PyObject *item)
     void raw_xdecref "Py_XDECREF"(PyObject *item)
     PyObject *raw_no_memory "PyErr_NoMemory"()
+    bint Py_EnterRecursiveCall(const char *where)  # True: RecursionError is set
+    void Py_LeaveRecursiveCall()
     int raw_get_buffer "PyObject_GetBuffer"(PyObject *item, Py_buffer *buffer, int flags)
     bint raw_bytes_check "PyBytes_CheckExact"(PyObject *item)
     PyObject *raw_bytes_new "PyBytes_FromStringAndSize"(const char *data, Py_ssize_t size)

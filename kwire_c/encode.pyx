@@ -462,7 +462,8 @@ cdef int put_all_tags(Out *o, const kw_plan *plan, char *self) except? -1:
         if not isinstance(data, (bytes, bytearray, memoryview)) or holds_objects(data):
             return refuse(o, f"unknown tag {tag}: expected bytes, got {type(data).__name__}")
         try:
-            entries[i] = tag, bytes(data)
+            content = bytes(data)  # which may be of the caller's class
+            entries[i] = tag, content if type(content) is bytes else bytes(memoryview(content))
         except ValueError:
             if type(data) is not memoryview:
                 raise  # of a subclass of bytes

@@ -10,9 +10,9 @@ from libc.stdint cimport uint8_t
 from libc.string cimport memcpy
 
 from kwire_c.core cimport (
-    KW_ARRAY_INT, KW_ARRAY_STRUCT, KW_ARRAY_UUID, KW_BOOL, KW_BYTES, KW_FLOAT64, KW_NULLABLE, KW_PLACE, KW_RECORDS,
-    KW_RUN, KW_SLOT, KW_STRING, KW_STRUCT, KW_UNKNOWN_AT, KW_UUID, kw_field, kw_new_instance, kw_op,
-    kw_plan, raw_decref, raw_type,
+    KW_ARRAY_INT, KW_ARRAY_STRING, KW_ARRAY_STRUCT, KW_ARRAY_UUID, KW_BOOL, KW_BYTES, KW_FLOAT64, KW_NULLABLE,
+    KW_PLACE, KW_RECORDS, KW_RUN, KW_SLOT, KW_STRING, KW_STRUCT, KW_UNKNOWN_AT, KW_UUID, kw_field, kw_new_instance,
+    kw_op, kw_plan, raw_decref, raw_type,
 )
 from kwire_c.integers cimport brief
 from kwire_c.message_class cimport (
@@ -91,9 +91,29 @@ cdef object to_value(const kw_op *op, char *self):
         return to_dict(op.sub, <char *>item)
     if op.code == KW_ARRAY_UUID:
         return [element_text(uuid) for uuid in value]
+    if op.code == KW_ARRAY_STRING:
+        return texts(value, "str")
     if op.code != KW_ARRAY_STRUCT:
         return list(value)
     return to_dicts(op, value)
+
+
+cdef inline str text_of(object value, str wanted):
+    """The string, of type str: one of the caller's class may have any methods."""
+    if not isinstance(value, str):
+        raise Refusal(f"expected {wanted}, got {type(value).__name__}")
+    return value if type(value) is str else str.__str__(value)
+
+
+cdef list texts(object items, str wanted):
+    cdef list values = []
+    for item in items:
+        try:
+            values.append(text_of(item, wanted))
+        except Refusal as refusal:
+            refusal.path.append(f"[{len(values)}]")
+            raise
+    return values
 
 
 cdef list to_dicts(const kw_op *op, object items):
@@ -231,8 +251,7 @@ cdef int from_value(const kw_op *op, PyObject *self, object value) except -1:
             whole(value)
         return place_number(op.field, op.code, value, KW_PLACE(self, op.at))
     if op.code == KW_STRING:
-        if not isinstance(value, str):
-            raise Refusal(f"expected a string, got {type(value).__name__}")
+        value = text_of(value, "a string")
     elif op.code == KW_BYTES or op.code == KW_RECORDS:
         value = decoded(value, strict_base64, "base64")
     elif op.code == KW_STRUCT:
@@ -240,7 +259,7 @@ cdef int from_value(const kw_op *op, PyObject *self, object value) except -1:
     elif not isinstance(value, list):
         raise Refusal(f"expected a list, got {type(value).__name__}")
     else:
-        value = from_list(op, value)
+        value = from_list(op, value if type(value) is list else list(value))
     put(self, op.at, value)
     return 0
 
@@ -250,18 +269,16 @@ cdef object from_list(const kw_op *op, list items):
         for item in items:
             whole(item)
         return take_ints(op.field, items)
+    if op.code == KW_ARRAY_STRING:
+        return texts(items, "a string")
     cdef list values = []
     for item in items:
         try:
             if op.code == KW_ARRAY_STRUCT:
                 values.append(from_dict(op.sub, item))
-            elif op.code == KW_ARRAY_UUID:
+            else:
                 from uuid import UUID
                 values.append(UUID(bytes=decoded(item, uuid_bytes, "uuid")))
-            elif not isinstance(item, str):
-                raise Refusal(f"expected a string, got {type(item).__name__}")
-            else:
-                values.append(item)
         except Refusal as refusal:
             refusal.path.append(f"[{len(values)}]")
             raise

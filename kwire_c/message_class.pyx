@@ -22,10 +22,11 @@ from kwire_c.core cimport (
     KW_ARRAY, KW_BOOL, KW_BYTES, KW_FLOAT64, KW_INT16, KW_INT32, KW_INT64, KW_INT8, KW_PLACE, KW_RECORDS, KW_SLOT,
     KW_STRING, KW_STRUCT, KW_UINT16, KW_UINT32, KW_UNKNOWN_AT, KW_UUID, PyGetSetDef, PyObject_GC_IsTracked,
     PyObject_GC_Track, PyObject_GC_UnTrack, PyObject_HashNotImplemented, PyObject_TypeCheck, PyType_FromSpecWithBases,
-    PyType_Slot, PyType_Spec, Py_TPFLAGS_DEFAULT, Py_TPFLAGS_HAVE_GC, Py_tp_clear, Py_tp_dealloc, Py_tp_doc,
-    Py_tp_getset, Py_tp_hash, Py_tp_init, Py_tp_new, Py_tp_repr, Py_tp_richcompare, Py_tp_traverse, kw_class,
-    kw_closure, kw_cursor, kw_cursor_set, kw_failure, kw_field, kw_free_instance, kw_has, kw_head_model,
-    kw_new_instance, kw_take_uvarint, kw_width, raw_incref, raw_type, seal, visitproc,
+    PyType_Slot, PyType_Spec, Py_EnterRecursiveCall, Py_LeaveRecursiveCall, Py_TPFLAGS_DEFAULT, Py_TPFLAGS_HAVE_GC,
+    Py_tp_clear, Py_tp_dealloc, Py_tp_doc, Py_tp_getset, Py_tp_hash, Py_tp_init, Py_tp_new, Py_tp_repr,
+    Py_tp_richcompare, Py_tp_traverse, kw_class, kw_closure, kw_cursor, kw_cursor_set, kw_failure, kw_field,
+    kw_free_instance, kw_has, kw_head_model, kw_new_instance, kw_take_uvarint, kw_width, raise_set, raw_incref,
+    raw_type, seal, visitproc,
 )
 from kwire_c.integers cimport brief
 
@@ -572,6 +573,15 @@ cdef PyObject *represent(PyObject *self) except NULL:
 
 cdef str struct_text(PyObject *self, Py_ssize_t room):
     """What repr() gives: the fields that do not hold their default, cut after about room characters; no secret."""
+    if Py_EnterRecursiveCall(" while getting the repr of a message"):  # the user may put it into its own list
+        raise_set()
+    try:
+        return fields_text(self, room)
+    finally:
+        Py_LeaveRecursiveCall()
+
+
+cdef str fields_text(PyObject *self, Py_ssize_t room):
     cdef kw_class *cls = <kw_class *>kw_closure(raw_type(self))
     cdef str text
     cdef list parts = []
@@ -617,26 +627,29 @@ cdef str value_text(object value, Py_ssize_t room):
     if isinstance(value, float) and value - value != 0:
         return f"float('{value}')"
     if isinstance(value, dict):
-        parts = items_text([item for _, item in zip(range(MOST_ITEMS), list(value.items()))], len(value), room)
+        parts = items_text(list(value.items())[:MOST_ITEMS], len(value), room, True)
         return "{" + ", ".join(parts) + "}"
     if isinstance(value, list):
-        parts = items_text(value[:MOST_ITEMS], len(value), room)
+        parts = items_text(value[:MOST_ITEMS], len(value), room, False)
         return f"[{', '.join(parts)}]"
     if isinstance(value, tuple):
-        parts = items_text(list(value[:MOST_ITEMS]), len(value), room)
+        parts = items_text(list(value[:MOST_ITEMS]), len(value), room, False)
         return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
     return repr(value)
 
 
-cdef list items_text(list items, Py_ssize_t count, Py_ssize_t room):
+cdef list items_text(list items, Py_ssize_t count, Py_ssize_t room, bint are_pairs):
     """The reprs of the first items of a list, a tuple or (as pairs) a dict, as far as there is room."""
     cdef list parts = []
     cdef str text
     for item in items:
         if room <= 0:
             break
-        if isinstance(item, tuple):
-            text = f"{item[0]!r}: {value_text(item[1], room)}"
+        if are_pairs:
+            tag, data = item
+            text = f"{tag!r}: {value_text(data, room)}"
+        elif isinstance(item, (list, tuple, dict)):  # put there by the user: it may hold itself
+            text = repr(item)
         else:
             text = value_text(item, room)
         parts.append(text)

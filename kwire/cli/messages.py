@@ -20,7 +20,7 @@ from kwire.cli.input_file import MOST_HELD, InputFile, lines, whole
 from kwire.cli.terminal import VERSION, api_of, print_json
 from kwire.codec import messages as codec
 from kwire.codec.frames import FrameReader, decode_request, decode_response
-from kwire.codec.json import from_json, to_json
+from kwire.codec.json import from_json, json_fault, to_json
 from kwire.errors import KwireError, LimitError, UnsupportedVersionError
 from kwire_c.json import strict_base64
 from kwire_c.printable import brief
@@ -264,7 +264,7 @@ def _values(file: IO[bytes]) -> Iterator[tuple[str, Any]]:
                     there = f"line {line + text.count(chr(10), start, error.pos)} column {column}"
                     raise click.ClickException(f"{where}: invalid JSON: {error.msg}: {there}") from None
             except (ValueError, RecursionError) as error:
-                raise click.ClickException(f"{where}: invalid JSON: {error}") from None
+                raise click.ClickException(f"{where}: invalid JSON: {json_fault(error)}") from None
             else:
                 line += text.count("\n", start, at)
                 yield where, value

@@ -254,7 +254,7 @@ def _starts_with_error(frame: Buffer, at: int, code: int) -> bool:
 
 def _key_of(api: int | str) -> int:
     if isinstance(api, int):
-        return api
+        return int.__index__(api)  # an int of the caller's class may equal any key
     if not isinstance(api, str):
         raise TypeError(f"api must be a key (int) or a name (str), not {brief(api)}")
     try:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
-from json import dumps, encoder  # not json.encoder: two threads that import it and json can wait for each other
+from json import JSONDecodeError, dumps, encoder  # not json.encoder: threads importing both can wait for each other
 from math import isfinite
 from typing import Any
 
 from kwire_c.json import UNKNOWN, from_json, to_json
 
-__all__ = ["from_json", "java_double", "json_text", "message_json", "to_json", "without_nan"]
+__all__ = ["from_json", "java_double", "json_fault", "json_text", "message_json", "to_json", "without_nan"]
 
 _ESCAPE = re.compile(r"\\(?:u00[01][0-9a-f]|.)")
 
@@ -40,6 +40,13 @@ def json_text(value: Any, *, unknown_tags: bool = True) -> str:
     if kind is float:
         return java_double(value) if isfinite(value) else f'"{java_double(value)}"'
     raise TypeError(f"no JSON value: {kind.__name__}")
+
+
+def json_fault(error: ValueError | RecursionError) -> str:
+    """Why Python's json refuses a text, without what it advises programmers to do."""
+    if isinstance(error, JSONDecodeError):
+        return str(error)
+    return "too many levels" if isinstance(error, RecursionError) else "a number of too many digits"
 
 
 def message_json(message: Any, version: int) -> str:

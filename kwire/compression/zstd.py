@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from typing import Any
 
 from kwire.compression import unusable
@@ -87,19 +88,38 @@ def _too_large(limit: int, needed: int | None) -> LimitError:
 def _streamed(frame: Any, most: int, limit: int, written: int) -> Any:
     """The content of a truncated frame, or of one without content (its checksum is checked): at most `most` bytes."""
     room = min(most, limit - written)
-    if zstandard is None:
-        return _cramjam(frame, room + 1)
-    out, streaming = bytearray(room + 1), _local.streaming
-    try:
-        with streaming.stream_reader(frame) as reader:
-            done = reader.readinto(out)
-    finally:
-        if streaming.memory_size() > _MAX_KEPT:
-            _local.streaming = zstandard.ZstdDecompressor()
+    out = bytearray(room + 1)
+    done = _read(frame, out) if zstandard is not None else _cramjam_read(frame, out)
     if done > room:
         raise _too_large(limit, None)
     del out[done:]
     return out
+
+
+def _read(frame: Any, out: bytearray) -> int:
+    """Decompress the frame into out, as far as it goes; the bytes written."""
+    streaming = _local.streaming
+    try:
+        with streaming.stream_reader(frame) as reader:
+            return int(reader.readinto(out))
+    finally:
+        if streaming.memory_size() > _MAX_KEPT:
+            _local.streaming = zstandard.ZstdDecompressor()
+
+
+def _cramjam_read(frame: Any, out: bytearray) -> int:
+    """_read with cramjam, whose error for a frame that ends early comes after it has written what there is."""
+    frame = bytes(frame)  # the second time it must be the same
+    try:
+        return int(cramjam.zstd.decompress_into(frame, out))
+    except _Error as error:
+        if str(error) != "incomplete frame":
+            raise
+    grown = cramjam.Buffer()  # which says how much was written: not more than fits into out
+    with suppress(_Error):
+        cramjam.zstd.decompress_into(frame, grown)
+    grown.seek(0)
+    return int(grown.readinto(out))
 
 
 def compress(data: Any, level: int | None, magic: int) -> bytes:

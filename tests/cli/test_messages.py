@@ -77,6 +77,8 @@ def test_frames(run: Any) -> None:
     (("decode", "FindCoordinatorRequest", "3", "/no/such/file"), b"", 2, "/no/such/file"),
     (("encode", "FindCoordinatorRequest", "3"), b'\n{"key": 5, "keyType": 1}', 1, "line 2: FindCoordinatorRequest v3"),
     (("encode", "FindCoordinatorRequest", "3"), b'{"key"', 1, "invalid JSON"),
+    (("encode", "FindCoordinatorRequest", "3"), b"9" * 5000, 1, "invalid JSON: a number of too many digits\n"),
+    (("encode", "FindCoordinatorRequest", "3"), b"[" * 100_000, 1, "invalid JSON: too many levels\n"),
     (("frame",), b"0003", 1, "4 bytes needed"),
     (("frame", "--from", "raw"), b"\0\0\0\5a", 1, ": the last frame is truncated: 5 bytes remaining\n"),
     (("frame", "--from", "raw"), b"\x7f\xff\xff\xff", 1, ": frame of 2147483647 bytes exceeds max_size"),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 import threading
 from typing import Any
 
+import cramjam
 import pytest
 import zstandard
 
+import kwire
 from kwire.compression import compress, zstd
 
 pytestmark = pytest.mark.quick
@@ -26,6 +29,27 @@ def test_empty_frames_beside_others(empty: bytes) -> None:
         (FULL + empty, b"content"),
     ):  # fmt: skip
         assert bytes(zstd.decompress(frames, 1000, 2)) == wanted
+
+
+@pytest.mark.parametrize("library", ["zstandard", "cramjam"])
+def test_a_truncated_frame_after_a_whole_one(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its content up to there is read, as by Kafka; one that is damaged before that is refused."""
+    if library == "cramjam":
+        monkeypatch.setattr(zstd, "zstandard", None)
+        monkeypatch.setattr(zstd, "cramjam", cramjam, raising=False)
+        monkeypatch.setattr(zstd, "_Error", cramjam.DecompressionError)
+        monkeypatch.setattr(zstd, "_local", zstd._Local())
+    content = random.Random(1).randbytes(110_000).hex().encode()
+    cut = zstandard.ZstdCompressor().compress(content)[:-10_000]
+    read = bytes(zstd.decompress(FULL + cut, 1 << 20, 2))
+    assert read == b"content" + content[: 128 << 10]  # its first block
+    assert bytes(zstd.decompress(FULL + cut[:3], 1 << 20, 2)) == b"content"
+    with pytest.raises(kwire.LimitError):
+        zstd.decompress(FULL + cut, len(read) - 1, 2)
+    damaged = bytearray(cut)
+    damaged[20:60] = bytes(40)
+    with pytest.raises(kwire.CorruptBatchError):
+        zstd.decompress(FULL + damaged, 1 << 20, 2)
 
 
 def test_no_large_zstd_context_is_kept() -> None:

@@ -212,6 +212,80 @@ class Lying(str):
         return ["value"]
 
 
+OWN_ITEMS = """
+from kwire import messages
+message = messages.MetadataRequest(topics=[])
+message.topics.append(())
+assert repr(message) == "MetadataRequest(topics=[()])"
+message.topics[0] = message.topics
+assert repr(message) == "MetadataRequest(topics=[[[...]]])"
+message.topics[0] = message
+try:
+    repr(message)
+except RecursionError:
+    pass
+else:
+    raise AssertionError
+"""
+
+
+def test_the_repr_of_a_message_whose_list_holds_what_it_cannot() -> None:
+    """An empty tuple was read out of bounds; a list or message that holds itself used up the stack."""
+    ran = subprocess.run([sys.executable, "-c", OWN_ITEMS], capture_output=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr.decode()
+
+
+def test_a_pair_of_arrow_capsules_that_gives_others_each_time() -> None:
+    """A capsule that nothing holds is freed, and what it points to."""
+    batch = pa.record_batch({"value": [b"v" * 50] * 100})
+
+    class Pair(tuple[Any, Any]):
+        def __getitem__(self, index: Any) -> Any:
+            return batch.__arrow_c_array__()[index]
+
+    class Columns:
+        def __arrow_c_array__(self, requested_schema: object = None) -> Any:
+            return Pair(batch.__arrow_c_array__())
+
+    (built,) = kwire.build_batches(Columns())
+    assert built[0] == kwire.build_batches(batch)[0][0]
+
+
+def test_texts_of_the_caller_s_class_become_plain() -> None:
+    value = kwire.to_json(messages.FindCoordinatorRequest(coordinator_keys=[Lying("a")]), 4)
+    assert value["coordinatorKeys"] == ["a"] and type(value["coordinatorKeys"][0]) is str
+    value["coordinatorKeys"] = [Lying("b")]
+    message: Any = kwire.from_json("FindCoordinatorRequest", 4, value)
+    assert type(message.coordinator_keys[0]) is str
+    group: Any = kwire.from_json("FindCoordinatorRequest", 0, {"key": Lying("g")})
+    assert type(group.key) is str and group.key == "g"
+    message.coordinator_keys.append(5)
+    for call in (kwire.encode, kwire.to_json):
+        with pytest.raises(kwire.EncodeError, match=r"coordinator_keys\[1\]: expected str, got int"):
+            call(message, 4)
+
+
+def test_an_api_key_that_equals_any() -> None:
+    class Key(int):
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        def __hash__(self) -> int:
+            return hash(9)
+
+    response = kwire.decode_response(kwire.encode_response(messages.HeartbeatResponse(), 0), api=Key(12), version=0)
+    assert response.name == "Heartbeat" and type(response.message) is messages.HeartbeatResponse
+
+
+def test_bytes_of_an_unknown_tag_that_give_bytes_of_a_class() -> None:
+    class Others(bytes):
+        def __bytes__(self) -> bytes:
+            return Others(b"xyz")
+
+    message = messages.MetadataRequest(unknown_tags={100: Others(b"abc")})
+    assert kwire.encode(message, 12) == kwire.encode(messages.MetadataRequest(unknown_tags={100: b"xyz"}), 12)
+
+
 def test_names_of_columns_that_lie() -> None:
     """The column of another name has no buffers: to read it would crash."""
     data = kwire.build_batch([(1, b"k", b"v", [("h", b"x")])])

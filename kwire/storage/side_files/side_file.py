@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from kwire.codec.json import json_fault
 from kwire.errors import DecodeError, KwireError
 from kwire.properties import parse_properties
 from kwire.storage.places.file_kinds import SNIFFED, kind_by_content, kind_by_name
@@ -120,7 +121,7 @@ def _quorum_state(path: str, kind: str, options: dict[str, Any] | None) -> SideF
     try:
         state = json.loads(_text(path, options))
     except (ValueError, RecursionError) as error:
-        raise DecodeError(f"malformed {kind}: {error}") from None
+        raise DecodeError(f"malformed {kind}: {json_fault(error)}") from None
     if not isinstance(state, dict):
         raise DecodeError(f"malformed {kind}: expected a JSON object")
     return SideFile(path, kind, ("name", "value"), list(state.items()))
