@@ -136,9 +136,9 @@ class ServerConfig:
         self.quorum_voters = parse_quorum_voters(values["controller.quorum.voters"])
         self.controller_listener_names = self._names_of_controllers(values["controller.listener.names"])
         self.protocols = self._security_protocols()
-        self.listeners = self._endpoints(_list(values["listeners"]) or [], distinct_ports=True)
+        self.listeners = self._endpoints(values["listeners"], distinct_ports=True)
         advertised = values["advertised.listeners"]
-        self._advertised = None if advertised is None else self._endpoints(_list(advertised) or [], False)
+        self._advertised = None if advertised is None else self._endpoints(advertised, distinct_ports=False)
         self._between = self._between_brokers()
         listening = {one.listener for one in self.listeners}
         for name in _list(values["early.start.listeners"]) or ():
@@ -211,8 +211,9 @@ class ServerConfig:
             protocols.update(dict.fromkeys(added, "PLAINTEXT"))
         return protocols
 
-    def _endpoints(self, texts: list[str], distinct_ports: bool) -> list[Endpoint]:
-        shown = f"[{', '.join(texts)}]" if self.rules.shows_records else ",".join(texts)
+    def _endpoints(self, value: Any, distinct_ports: bool) -> list[Endpoint]:
+        texts = _list(value) or []
+        shown = java_trim(value) if isinstance(value, str) else f"[{', '.join(texts)}]"
         found = []
         try:
             for text in texts:

@@ -80,6 +80,15 @@ def test_odd_names_of_controllers(release: str, names: str, roles: str, reason: 
     config("4.1", controller__listener__names=",CONTROLLER")
 
 
+def test_listeners_are_shown_as_they_were_written_before_4_2() -> None:
+    for release, shown in (("3.9", " A://h:1 ,, B://h:2,"), ("4.2", "A://h:1, B://h:2")):
+        voters = {"controller__quorum__voters": "1@localhost:9093"}
+        with pytest.raises(ConfigError) as caught:
+            config(release, listeners=shown, **voters)
+        text = f"[{shown}]" if release == "4.2" else shown.strip()
+        assert caught.value.reason.startswith(f"Error creating broker listeners from '{text}': No security protocol")
+
+
 def test_a_name_of_controllers_that_is_given_twice() -> None:
     """4.1 makes a map of them, if it makes their protocols."""
     twice = {**BASE, "controller.listener.names": "CONTROLLER,CONTROLLER"}
