@@ -70,7 +70,8 @@ class SyncConnection:
 
     def __del__(self) -> None:
         """End the thread of a connection that was not closed, as of one that an interrupt took from its `with`."""
-        if hasattr(self, "_loop") and not sys.is_finalizing():
+        at_the_end = sys is None or sys.is_finalizing()  # Python has set the module's own names to None by then
+        if hasattr(self, "_loop") and not at_the_end:
             self._left = self._loop or self._left
             self._end()
 

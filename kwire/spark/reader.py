@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 Guard = Callable[[SegmentRange, Callable[[SegmentRange], Iterator[pa.RecordBatch]]], Iterator[pa.RecordBatch]]
 
 _JOINED_BYTES = 16 << 20  # most bytes of small batches that are joined to one
+_PIECES = 100  # that are joined at once: each takes up to 70 KiB, however few rows it has
 
 
 class SegmentReader(SentToWorkers, DataSourceReader):
@@ -131,18 +132,21 @@ def _read_range(part: SegmentRange, options: Options, shaper: _Shaper | Internal
 def _joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the batches, small ones that follow each other as one of about 10,000 rows: each costs Spark a message."""
     small: list[pa.RecordBatch] = []
-    rows = size = 0
+    rows = size = pieces = 0
     for batch in batches:
         many = batch.num_rows > BATCH_ROWS // 2
         if small and (many or rows + batch.num_rows > BATCH_ROWS or size > _JOINED_BYTES):
             yield _one(small)
-            small, rows, size = [], 0, 0
+            small, rows, size, pieces = [], 0, 0, 0
         if many:
             yield batch
         else:
             small.append(batch)
             rows += batch.num_rows
             size += batch.nbytes
+            pieces += 1
+            if pieces == _PIECES:
+                small[-_PIECES:], pieces = [_one(small[-_PIECES:])], 0
     if small:
         yield _one(small)
 

@@ -336,3 +336,14 @@ def test_a_child_of_a_process_whose_threads_are_sending(broker: Broker, hasty: N
         assert all(one.result(30) > 0 for one in sending)
     shared.close()
     assert broker.connections == 21
+
+
+def test_a_connection_that_outlives_its_module_ends_silently(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where Python ends, it may set the names of a module to None before the last objects go."""
+    connection = connect_sync("localhost:1")
+    seen: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", seen.append)
+    with monkeypatch.context() as patch:
+        patch.setattr("kwire.net.sync.sys", None)
+        del connection
+    assert seen == []

@@ -239,3 +239,29 @@ def test_a_piece_of_a_segment_that_became_smaller_is_not_read_as_if_nothing_had_
     path.write_bytes(b"".join(batch(3 * number) for number in range(9) if number != 1))
     with pytest.raises(CorruptBatchError, match=r"was truncated to \d+ bytes, or compacted, after bytes 0"):
         list(read_task(first, options, source_schema(False, False)))
+
+
+def test_the_records_of_many_small_segments_take_little_memory(tmp_path: Path) -> None:
+    """What waits to be joined is as large as its records: each segment took 30 KiB or more for 10,000 rows."""
+    for partition in range(1000):
+        segment(tmp_path / f"t-{partition}", 0, batch(0, 1))
+    code = f"""if True:
+        from pathlib import Path
+        from kwire.spark.options import parse
+        from kwire.spark.packing import ReadTask
+        from kwire.spark.partitions import Pushed, tasks
+        from kwire.spark.reader import read_task
+        from kwire.spark.schema import source_schema
+        options = parse({{"path": {str(tmp_path)!r}, "openCostBytes": "0"}})
+        def rows(ranges):
+            return [made.num_rows for made in read_task(ReadTask(ranges), options, source_schema(False, False))]
+        def most():  # not ru_maxrss: it begins with that of the process that started this one
+            lines = Path("/proc/self/status").read_text().splitlines()
+            return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+        [task] = tasks(options, Pushed())
+        assert rows(task.ranges[:100]) == [100]
+        before = most()
+        assert rows(task.ranges) == [1000]
+        assert most() - before < 10 << 10, most() - before
+    """
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from kwire.properties import JOINT, Properties, unescaped
-from kwire.schema import files, metadata_versions, releases
+from kwire.schema import files, is_at_least, metadata_versions, releases
 from kwire.storage.formatting.errors import ConfigError, FormatterError
 from kwire.storage.formatting.java_semantics import java_int, java_trim
 from kwire.storage.formatting.levels import version_from_text
@@ -90,10 +90,12 @@ class ServerConfig:
         """
         if not self.rules.formatter:
             return self._controllers_of(self.listeners)
-        advertised = {one.listener: one for one in self._advertised or ()}
-        listening = {one.listener: one for one in self.listeners}
+        advertised = {one.listener: one for one in self._controllers_of(self._advertised or [])}
+        listening = {one.listener: one for one in self._controllers_of(self.listeners)}
+        if not advertised and not listening:
+            return []
         found = []
-        for at, name in enumerate(self.controller_listener_names):
+        for at, name in enumerate(map(_normalised, self.controller_listener_names)):
             if name in advertised:
                 found.append(advertised[name])
             elif name in listening:
@@ -132,11 +134,11 @@ class ServerConfig:
         self.log_dirs = tuple((_list(values["log.dir"]) or []) if dirs is None else dirs)
         self.unstable = any(values.get(f"unstable.{what}.versions.enable") for what in ("feature", "metadata"))
         self.quorum_voters = parse_quorum_voters(values["controller.quorum.voters"])
-        self.controller_listener_names = tuple(_list(values["controller.listener.names"]) or ())
+        self.controller_listener_names = self._names_of_controllers(values["controller.listener.names"])
         self.protocols = self._security_protocols()
-        self.listeners = self._endpoints(_list(values["listeners"]) or [], distinct_ports=True)
+        self.listeners = self._endpoints(values["listeners"], distinct_ports=True)
         advertised = values["advertised.listeners"]
-        self._advertised = None if advertised is None else self._endpoints(_list(advertised) or [], False)
+        self._advertised = None if advertised is None else self._endpoints(advertised, distinct_ports=False)
         self._between = self._between_brokers()
         listening = {one.listener for one in self.listeners}
         for name in _list(values["early.start.listeners"]) or ():
@@ -178,6 +180,15 @@ class ServerConfig:
             raise ConfigError(f"Duplicate role names found in `process.roles`: ArrayBuffer({shown})")
         return tuple(names)
 
+    def _names_of_controllers(self, value: Any) -> tuple[str, ...]:
+        """The listeners of controllers. Before 4.1 the text was cut at its commas: empty names but the last stay."""
+        if value is None or self.rules.checks_voters:
+            return tuple(_list(value) or ())
+        names = value.split(",")
+        while names and not names[-1]:
+            names.pop()
+        return tuple(names)
+
     def _security_protocols(self) -> dict[str, str]:
         """Listener name -> security protocol (KafkaConfig.effectiveListenerSecurityProtocolMap)."""
         protocols = {}
@@ -187,16 +198,22 @@ class ServerConfig:
                 reason = f"begin 0, end -1, length {len(pair)}: expected LISTENER:PROTOCOL, found {pair}"
                 raise ConfigError(f"Error parsing configuration property 'listener.security.protocol.map': {reason}")
             protocols[name.strip().upper()] = _protocol(protocol.strip(), "listener.security.protocol.map")
-        if "listener.security.protocol.map" in self.properties or not self.process_roles:
+        zookeeper = not self.process_roles and not self.rules.kraft_only
+        if "listener.security.protocol.map" in self.properties or zookeeper:
             return protocols
         names = [*self.controller_listener_names]
         listening = [one.partition(":")[0].upper() for one in _list(self.values["listeners"]) or []]
         if not any(name in _PROTOCOLS[1:] for name in [*names, *listening]):
-            protocols.update({name: "PLAINTEXT" for name in names if name != "PLAINTEXT"})
+            added = [name for name in names if name != "PLAINTEXT"]
+            if self.rules.checks_voters and (twice := next((one for one in added if added.count(one) > 1), None)):
+                raise ConfigError(
+                    f"Duplicate key ListenerName({twice}) (attempted merging values PLAINTEXT and PLAINTEXT)")
+            protocols.update(dict.fromkeys(added, "PLAINTEXT"))
         return protocols
 
-    def _endpoints(self, texts: list[str], distinct_ports: bool) -> list[Endpoint]:
-        shown = f"[{', '.join(texts)}]" if self.rules.shows_records else ",".join(texts)
+    def _endpoints(self, value: Any, distinct_ports: bool) -> list[Endpoint]:
+        texts = _list(value) or []
+        shown = java_trim(value) if isinstance(value, str) else f"[{', '.join(texts)}]"
         found = []
         try:
             for text in texts:
@@ -355,7 +372,7 @@ class ServerConfig:
         require(not self._controllers_of(self.listeners),
                 f"controller.listener.names must not contain a value appearing in the 'listeners' configuration {role}")
         for name in names:
-            if name.upper() not in self.protocols:
+            if (_normalised(name) if is_at_least(self.rules.release, "3.6") else name.upper()) not in self.protocols:
                 raise ConfigError(
                     f"Controller listener with name {name.upper()} defined in controller.listener.names not found in "
                     "listener.security.protocol.map  (an explicit security mapping for each controller listener is "
@@ -566,6 +583,13 @@ def _bootstrap_server(entry: str) -> None:
             "Each entry should be in the form \"{host}:{port}\""
         )
     _port(match[2])
+
+
+def _normalised(name: str) -> str:
+    """The name of a listener as Kafka compares it (ListenerName.normalised)."""
+    if not name.strip():
+        raise ConfigError("The provided listener name is null or empty string")
+    return name.upper()
 
 
 def _list(value: Any) -> list[str] | None:

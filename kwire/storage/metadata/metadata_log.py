@@ -59,7 +59,7 @@ def _files(path: str, offset: int | None, options: dict[str, Any] | None) -> tup
         raise FileNotFoundError(2, "No such file or directory", shown(path))
     if not entry.is_folder:
         return (None, [entry]) if path.removesuffix(".gz").endswith(_SEGMENT) else (entry, [])
-    for place in (path, f"{path.rstrip('/')}/{FOLDER}"):
+    for place in (f"{path.rstrip('/')}/{FOLDER}", path):  # a log directory may have stray files beside its folder
         found = folder.entry(place)
         files = folder.entries(place) if found is not None and found.is_folder else []
         segments = [file for file in files if file.path.endswith(_SEGMENT) and offset_in_name(file.path) >= 0]

@@ -274,7 +274,8 @@ class Replay:
         self.tables.acls[record.id] = record
 
     def _remove_acl(self, record: Any) -> None:
-        self.tables.acls.pop(record.id, None)
+        if self.tables.acls.pop(record.id, None) is None:
+            raise MetadataLogError(f"RemoveAccessControlEntryRecord of id {record.id}, which does not exist")
 
     def _scram(self, record: Any) -> None:
         self.tables.scram[record.name, record.mechanism] = record

@@ -59,6 +59,55 @@ def test_slips_of_a_controller(changes: dict[str, str], reason: str) -> None:
     assert reason in caught.value.reason
 
 
+@pytest.mark.parametrize("release, names, roles, reason", [
+    ("3.3", ",CONTROLLER", "broker,controller", "must only contain values appearing in the 'listeners'"),
+    ("3.3", ",CONTROLLER", "broker", "Controller listener with name  defined in controller.listener.names not found"),
+    ("3.6", ",CONTROLLER", "broker", "The provided listener name is null or empty string"),
+    ("3.9", "CONTROLLER,,CONTROLLER", "broker,controller", "The provided listener name is null or empty string"),
+    ("4.0", "X, CONTROLLER", "broker,controller", "must contain at least one value appearing in the 'listeners'"),
+    ("4.4", "controller", "broker,controller", "must contain at least one value appearing in the 'listeners'"),
+    ("4.4", "controller,CONTROLLER", "broker,controller", "must only contain values appearing in the 'listeners'"),
+])  # fmt: skip
+def test_odd_names_of_controllers(release: str, names: str, roles: str, reason: str) -> None:
+    """As the real classes of each release take them."""
+    voters = {"controller__quorum__voters": f"{2 if roles == 'broker' else 1}@localhost:9093"}
+    listeners = {"listeners": "PLAINTEXT://:9092"} if roles == "broker" else {}
+    with pytest.raises(ConfigError) as caught:
+        config(release, controller__listener__names=names, process__roles=roles, **voters, **listeners)
+    assert reason in caught.value.reason
+    for fine in ("CONTROLLER,", "CONTROLLER,,"):
+        config("4.0", controller__listener__names=fine)
+    config("4.1", controller__listener__names=",CONTROLLER")
+
+
+def test_listeners_are_shown_as_they_were_written_before_4_2() -> None:
+    for release, shown in (("3.9", " A://h:1 ,, B://h:2,"), ("4.2", "A://h:1, B://h:2")):
+        voters = {"controller__quorum__voters": "1@localhost:9093"}
+        with pytest.raises(ConfigError) as caught:
+            config(release, listeners=shown, **voters)
+        text = f"[{shown}]" if release == "4.2" else shown.strip()
+        assert caught.value.reason.startswith(f"Error creating broker listeners from '{text}': No security protocol")
+
+
+def test_a_name_of_controllers_that_is_given_twice() -> None:
+    """4.1 makes a map of them, if it makes their protocols."""
+    twice = {**BASE, "controller.listener.names": "CONTROLLER,CONTROLLER"}
+    without = {key: value for key, value in twice.items() if key != "listener.security.protocol.map"}
+    for release in ("3.9", "4.0", "4.2"):
+        ServerConfig(without, release=release)
+    ServerConfig(twice, release="4.1")
+    with pytest.raises(ConfigError, match=r"Duplicate key ListenerName\(CONTROLLER\)"):
+        ServerConfig(without, release="4.1")
+
+
+def test_without_roles_controllers_have_a_protocol_from_4_0_on() -> None:
+    """So that the tool can tell of a legacy cluster."""
+    without = {key: value for key, value in BASE.items() if key != "listener.security.protocol.map"}
+    ServerConfig({**without, "process.roles": ""}, release="4.0")
+    with pytest.raises(ConfigError, match="No security protocol defined for listener CONTROLLER"):
+        ServerConfig({**without, "process.roles": "", "zookeeper.connect": "x"}, release="3.9")
+
+
 def test_bootstrap_servers_are_enough_from_3_9_on() -> None:
     config("3.9")
     for release in ("3.7", "3.8"):

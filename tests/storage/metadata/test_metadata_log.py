@@ -48,6 +48,15 @@ def header(*more: tuple[str, Any]) -> list[Any]:
 FOOTER = [("SNAPSHOT_FOOTER", m.SnapshotFooterRecord())]
 
 
+def test_a_stray_snapshot_in_the_log_directory_is_not_its_metadata_log(tmp_path: Path) -> None:
+    folder = write_log(tmp_path, [config("a")], [config("b")])
+    image_of([m.FeatureLevelRecord(name="metadata.version", feature_level=30)], offset=7).write_snapshot(folder)
+    image = ClusterImage.read(folder)
+    assert image.offset == 1 and image.configs == {(4, ""): {"a": "1", "b": "1"}}
+    (folder / f"{0:020d}.log").write_bytes(batch([config("z")], 0))
+    assert ClusterImage.read(folder) == image
+
+
 @pytest.mark.parametrize("name", LOGS)
 def test_the_log_alone_gives_what_each_golden_snapshot_holds(golden: Path, tmp_path: Path, name: str) -> None:
     folder = log_folder(golden, name)

@@ -79,6 +79,8 @@ BAD = [
     ([*topic(), m.PartitionChangeRecord(topic_id=TOPIC, partition_id=0, leader_recovery_state=3)],
      "unknown leader recovery state 3"),
     ([m.ClearElrRecord(topic_name="t")], "ClearElrRecord of topic 't', which does not exist"),
+    ([m.RemoveAccessControlEntryRecord(id=OTHER)],
+     f"RemoveAccessControlEntryRecord of id {OTHER}, which does not exist"),
     ([m.EndTransactionRecord()], "EndTransactionRecord without a BeginTransactionRecord"),
     ([m.AbortTransactionRecord()], "AbortTransactionRecord without a BeginTransactionRecord"),
     ([m.BeginTransactionRecord(), m.BeginTransactionRecord()], "in an open metadata transaction"),
