@@ -34,11 +34,11 @@ _FIN, _SYN, _RST, _ACK = 1, 2, 4, 16
 class TcpSegment(NamedTuple):
     """One TCP segment.
 
-    time: microseconds since 1970; source, target: "host:port"; seq: sequence number of its first byte; ack: None
-    without the ACK flag; data: the captured bytes; size: bytes on the wire.
+    time: microseconds since 1970, None where unknown; source, target: "host:port"; seq: sequence number of its first
+    byte; ack: None without the ACK flag; data: the captured bytes; size: bytes on the wire.
     """
 
-    time: int
+    time: int | None
     source: str
     target: str
     seq: int
@@ -148,8 +148,8 @@ def _unpacked(file: IO[bytes]) -> tuple[bytes, Any]:
         return b"", stream
 
 
-def _packets(dpkt: Any, head: bytes, bounded: _Bounded, unread: Unread) -> Iterator[tuple[int, int, bytes]]:
-    """(microseconds since 1970, link type, packet) of each packet, up to one that is truncated or corrupt."""
+def _packets(dpkt: Any, head: bytes, bounded: _Bounded, unread: Unread) -> Iterator[tuple[int | None, int, bytes]]:
+    """(microseconds since 1970 or None, link type, packet) of each packet, up to one that is truncated or corrupt."""
     try:
         if head == _PCAPNG:
             yield from _blocks(dpkt, bounded)
@@ -169,7 +169,7 @@ def _packets(dpkt: Any, head: bytes, bounded: _Bounded, unread: Unread) -> Itera
         unread.end = f"the file cannot be read after byte {bounded.position}: {' '.join(str(error).split())}"
 
 
-def _blocks(dpkt: Any, file: _Bounded) -> Iterator[tuple[int, int, bytes]]:
+def _blocks(dpkt: Any, file: _Bounded) -> Iterator[tuple[int | None, int, bytes]]:
     """The packets in pcapng blocks: several sections and interfaces, each with its own link type and clock."""
     order = "<"
     interfaces: list[tuple[int, int, int, int]] = []  # link type, ticks a second, seconds to add, snap length
@@ -207,7 +207,7 @@ def _blocks(dpkt: Any, file: _Bounded) -> Iterator[tuple[int, int, bytes]]:
                 raise ValueError("packet of interface 0 without an interface description block")
             link, _, _, snap = interfaces[0]
             (size,) = struct.unpack_from(order + "I", body)
-            yield 0, link, body[4 : 4 + min(size, snap or size)]
+            yield None, link, body[4 : 4 + min(size, snap or size)]
 
 
 def _exactly(dpkt: Any, file: _Bounded, size: int) -> bytes:
@@ -269,7 +269,7 @@ def _untagged(dpkt: Any, packet: Any) -> Any:
     return payload
 
 
-def _segment(dpkt: Any, time: int, packet: Any, whole_packet: bytes, unread: Unread) -> TcpSegment | None:
+def _segment(dpkt: Any, time: int | None, packet: Any, whole_packet: bytes, unread: Unread) -> TcpSegment | None:
     """The TCP segment in an IP packet, None for other protocols. whole_packet: all bytes, with the link header."""
     if isinstance(packet, dpkt.ip.IP):
         family = socket.AF_INET

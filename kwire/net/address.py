@@ -30,10 +30,16 @@ def address(text: str, *, any_port: bool = False) -> Address:
     number = int(port) if len(port) < 10 and port.isascii() and port.isdigit() else -1
     if (
         not name or (":" in name and name == host) or not (0 if any_port else 1) <= number < 65536
-        or not _is_encodable(name)
+        or not _is_encodable(name) or _has_user_or_query(name)
     ):
-        raise BrokerConnectionError(f"invalid broker address {text!r}: expected HOST:PORT")
+        shown = "" if _has_user_or_query(text) else f" {text!r}"  # which may hold a password
+        raise BrokerConnectionError(f"invalid broker address{shown}: expected HOST:PORT")
     return Address(name, number)
+
+
+def _has_user_or_query(text: str) -> bool:
+    """Whether a text looks like a URL with a user or a query, which no broker's address has."""
+    return "@" in text or "?" in text
 
 
 def _is_encodable(host: str) -> bool:

@@ -100,6 +100,11 @@ class Channel:
             writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return cls(address, reader, writer, client_id=client_id, max_frame=max_frame, tolerated=tolerated)
 
+    @property
+    def has_tls(self) -> bool:
+        """Whether this is a connection with TLS."""
+        return self._writer.get_extra_info("ssl_object") is not None
+
     def send(self, message: RequestMessage[R], version: int) -> asyncio.Future[R] | None:
         """Write a request; return the future of its response, None where there is none (a Produce with acks=0).
 
@@ -273,7 +278,13 @@ os.register_at_fork(after_in_child=_disown_all)
 
 
 def _os_text(error: OSError) -> str:
+    if isinstance(error, ssl.SSLError):
+        return f"TLS: {_ssl_text(error)}"
     return error.strerror or str(error) or type(error).__name__
+
+
+def _ssl_text(error: ssl.SSLError) -> str:
+    return (error.reason or str(error)).replace("_", " ").lower()
 
 
 def _reason(error: OSError, tls: bool) -> str:
@@ -281,12 +292,15 @@ def _reason(error: OSError, tls: bool) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"TLS: the certificate is not trusted: {error.verify_message}"
     if isinstance(error, ssl.SSLError):
-        text = (error.reason or str(error)).replace("_", " ").lower()
+        text = _ssl_text(error)
+        if "alert" in text and ("certificate" in text or "handshake failure" in text):
+            return f"TLS: {text} (is a client certificate wanted, or another one?)"
         return f"TLS: {text}" + (" (a port without TLS?)" if "wrong version number" in text else "")
     if isinstance(error, ConnectionRefusedError) or f"[Errno {errno.ECONNREFUSED}]" in str(error):  # one of several
         return "connection refused"
     if isinstance(error, socket.gaierror):
         return f"unknown host: {_os_text(error)}"
     if tls and isinstance(error, ConnectionError):
-        return f"TLS: closed during the handshake: {_os_text(error)} (a port without TLS?)"
+        hint = "a port without TLS, or is a client certificate wanted?"
+        return f"TLS: closed during the handshake: {_os_text(error)} ({hint})"
     return f"cannot connect: {_os_text(error)}"

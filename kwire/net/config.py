@@ -18,10 +18,13 @@ from kwire.net.sasl import MECHANISMS, Credentials, TokenCallback, credentials
 from kwire.net.tls import context_of
 from kwire.properties import configuration_bytes, parse_properties
 from kwire_c.printable import brief
+from kwire_c.secrets import SECRET_SETTING
 
 _READ = ("security.protocol", "ssl.", "sasl.", "client.id", "request.timeout.ms")
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _OPTION = re.compile(r"""(?<![\w.])([\w.]++)\s*+=\s*+("(?:[^"\\]|\\.)*+"|[^\s;"]++)""")  # possessive: linear time
+_SETTING = re.compile(r"(?<![\w.-])([\w.-]++)(?:\s*+[=:]|\s)")  # a name and what separates it from its value
+_OURS = re.compile(r"(?:ssl|sasl)\.")
 _ENTRY = re.compile(r"[\w.$]++\s++(?:required|requisite|sufficient|optional)\b", re.I)
 
 
@@ -60,6 +63,9 @@ def keywords_of(properties: Mapping[str, str]) -> Options:
     for name in properties:
         if isinstance(name, str) and name.startswith(_READ):
             check_type(properties[name], str, f"properties[{brief(name)}]", "a str")
+            if not SECRET_SETTING.search(name) and _holds_secret(properties[name]):
+                raise BrokerConnectionError(
+                    f"{name}: its value holds another setting, with a secret: is a line end missing before that one?")
     keywords: Options = {}
     protocol = properties.get("security.protocol", "PLAINTEXT").upper()
     if protocol not in _PROTOCOLS:
@@ -77,6 +83,11 @@ def keywords_of(properties: Mapping[str, str]) -> Options:
             raise BrokerConnectionError(f"invalid request.timeout.ms{_shown(text)}: expected milliseconds above 0")
         keywords["timeout"] = int(text) / 1000
     return keywords
+
+
+def _holds_secret(value: str) -> bool:
+    """Whether a value has taken in the line of a secret: after a backslash, or a lost line end."""
+    return any(SECRET_SETTING.search(name) and _OURS.search(name) for name in _SETTING.findall(value))
 
 
 def _shown(value: str) -> str:

@@ -38,7 +38,7 @@ async def ask(channel: Channel, probe_timeout: float, version: int | None = None
     by default the newest. Raises SilentBroker after that time, NoAnswer if the broker closes the connection,
     BrokerConnectionError for anything else than an ApiVersions response.
     """
-    hint = _HINT if version is None else ""
+    hint = "" if version is not None else _TLS_HINT if channel.has_tls else _HINT
     version = schema.api(api_keys.API_VERSIONS).max_stable_version if version is None else version
     address = str(channel.address)
     while True:
@@ -52,6 +52,8 @@ async def ask(channel: Channel, probe_timeout: float, version: int | None = None
         except BrokerConnectionError as error:
             if error.reason.startswith("closed the connection"):
                 raise NoAnswer(f"closed the connection on ApiVersions{hint}", address=address) from None
+            if hint == _TLS_HINT and error.reason.startswith("connection lost"):
+                raise BrokerConnectionError(f"{error.reason}{hint}", address=address) from None
             raise
         except DecodeError as error:
             raise BrokerConnectionError(f"invalid ApiVersions response: {error}", address=address) from None
@@ -69,6 +71,9 @@ async def ask(channel: Channel, probe_timeout: float, version: int | None = None
 
 
 _HINT = ": a broker before 0.10 (name its release with assume_release), a TLS port, or not a Kafka broker"
+# with TLS 1.3 a broker looks at the client's certificate after the handshake
+_TLS_HINT = (": a broker that wants a client certificate, or another one; a broker before 0.10 (name its release with "
+             "assume_release), or not a Kafka broker")  # fmt: skip
 
 
 def is_refused(answer: object) -> bool:

@@ -230,6 +230,17 @@ def test_pcapng_with_several_interfaces_clocks_and_sections(tmp_path: Path, orde
     assert {one.request.time for one in exchanges} <= {1_699_999_999_500_000, 1_700_000_000_500_000}
 
 
+@pytest.mark.parametrize("order", "<>")
+def test_a_simple_packet_block_has_no_time(tmp_path: Path, order: str) -> None:
+    parts = [(0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1)), (1, struct.pack(order + "HHI", 1, 0, 0))]
+    parts += [(3, struct.pack(order + "I", len(packet)) + packet) for packet in long_talk(100).bytes()]
+    path = tmp_path / "a.pcapng"
+    path.write_bytes(blocks(order, parts))
+    exchanges, lost = read(path)
+    assert (outcomes_of(exchanges), lost) == (WHOLE, [])
+    assert {time for one in exchanges if one.response for time in (one.request.time, one.response.time)} == {None}
+
+
 def test_nanosecond_pcap_and_gzip(tmp_path: Path) -> None:
     path = write_pcap(tmp_path / "a.pcap", long_talk().bytes(), nano=True)
     path.write_bytes(gzip.compress(path.read_bytes()))

@@ -452,14 +452,37 @@ def acl(name: str, **other: Any) -> Any:
     return messages.CreateAclsRequest.AclCreation(**known | other, resource_name=name, principal="User:a", host="*")
 
 
-@pytest.mark.parametrize("codes", [
-    {"resource_type": 8}, {"resource_pattern_type": 5}, {"operation": 16}, {"permission_type": 4},
-    {"resource_type": -1}, {"operation": 0}], ids=str)
-def test_an_acl_of_an_unknown_kind_ends_the_connection(fleet: Fleet, codes: dict[str, int]) -> None:
-    """As in Kafka, whose request has UNKNOWN for what it does not know (AclOperation.fromCode), and is refused."""
+@pytest.mark.parametrize("name", ["resource_type", "resource_pattern_type", "operation", "permission_type"])
+def test_an_acl_of_the_kind_unknown_ends_the_connection(fleet: Fleet, name: str) -> None:
+    """As in Kafka, whose request checks for this code."""
     with connect_sync(fleet.bootstrap) as connection, pytest.raises(BrokerConnectionError):
-        connection.send(messages.CreateAclsRequest(creations=[acl("n", **codes)]), 3)
+        connection.send(messages.CreateAclsRequest(creations=[acl("n", **{name: 0})]), 3)
     assert not fleet.cluster.controller.log.acls
+
+
+@pytest.mark.parametrize(("code", "problem", "of_filter"), [
+    ({"resource_type": 8}, "resourceType", "pattern"), ({"resource_type": -1}, "resourceType", "pattern"),
+    ({"resource_pattern_type": 5}, "patternType", "pattern"), ({"operation": 16}, "operation", "entry"),
+    ({"permission_type": 4, "operation": 99}, "operation", "entry"),
+    ({"permission_type": 4}, "permissionType", "entry"),
+], ids=str)  # fmt: skip
+@pytest.mark.parametrize("release", ["4.4", "2.8"])
+def test_acl_codes_that_no_enumeration_has(release: str, code: dict[str, int], problem: str, of_filter: str) -> None:
+    """They are UNKNOWN (AclOperation.fromCode): no ACL is made of them, and none is found by them."""
+    version = 3 if release == "4.4" else 2
+    one = acl("n", **code)
+    found = {"resource_type_filter": one.resource_type, "pattern_type_filter": one.resource_pattern_type,
+             "operation": one.operation, "permission_type": one.permission_type}
+    of_one = messages.DeleteAclsRequest.DeleteAclsFilter
+    with Fleet(release) as fleet, connect_sync(fleet.bootstrap) as connection:
+        made = connection.send(messages.CreateAclsRequest(creations=[one, acl("m")]), version).results
+        expected = f"Invalid {problem} UNKNOWN" if release == "4.4" else "Failed to create ACL"
+        assert [(row.error_code, row.error_message) for row in made] == [(E.INVALID_REQUEST, expected), (0, "")]
+        answer = connection.send(messages.DescribeAclsRequest(**found), version)
+        assert (answer.error_code, answer.resources) == (0, [])
+        rows = connection.send(messages.DeleteAclsRequest(filters=[of_one(**found)]), version).filter_results
+        refused = (E.INVALID_REQUEST, f"Unknown {of_filter}Filter.") if release == "4.4" else (0, None)
+        assert [(row.error_code, row.error_message, row.matching_acls) for row in rows] == [(*refused, [])]
 
 
 def test_many_filters_and_many_acls_let_others_be_answered(

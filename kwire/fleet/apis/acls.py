@@ -15,9 +15,11 @@ from kwire.schema.error_codes import ErrorCode
 _UNKNOWN, _ANY = 0, 1  # of all the enumerations below
 _MATCH, _LITERAL, _PREFIXED = 2, 3, 4  # PatternType
 _CLUSTER = 4  # ResourceType
-_MOST_TYPE, _MOST_PATTERN, _MOST_OPERATION, _MOST_PERMISSION = 7, 4, 15, 3  # USER, PREFIXED, TWO_PHASE_COMMIT, ALLOW
+_OLD_CODES = (6, 4, 12, 3)  # the largest ResourceType, PatternType, AclOperation and AclPermissionType
+_MOST_CODES = (("4.1", (7, 4, 15, 3)), ("3.3", (7, 4, 14, 3)))  # and those from a release on
+_ENUMERATIONS = ("resourceType", "patternType", "operation", "permissionType")
 _TURN = 10_000  # ACLs that are looked at before others are answered
-_PARSES_PRINCIPALS, _PARSES_ANY, _CHECKS_FILTERS = "2.4", "2.5", "2.8"  # when answers to what is wrong changed
+_PARSES_PRINCIPALS, _PARSES_ANY, _CHECKS_CODES = "2.4", "2.5", "2.8"  # when answers to what is wrong changed
 _WILDCARD, _CLUSTER_NAME = "*", "kafka-cluster"
 
 
@@ -31,6 +33,13 @@ class AclFilter(NamedTuple):
     host: str | None
     operation: int
     permission_type: int
+
+    @property
+    def problem(self) -> str | None:
+        """What KRaft's controller says of one that it does not delete by."""
+        if _UNKNOWN in (self.resource_type, self.pattern_type):
+            return "Unknown patternFilter."
+        return "Unknown entryFilter." if _UNKNOWN in (self.operation, self.permission_type) else None
 
     def matches(self, acl: Acl) -> bool:
         """Whether an ACL is meant (AclBindingFilter.matches, ResourcePatternFilter.matches)."""
@@ -55,21 +64,20 @@ class _NoRequest(Exception):
     """Kafka cannot even parse the request: it closes the connection."""
 
 
-def _known(code: int, most: int) -> int:
-    """The code of an enumeration, as its fromCode has it: one that it has not is UNKNOWN."""
-    return code if _UNKNOWN <= code <= most else _UNKNOWN
+def _known(call: Call, *codes: int) -> tuple[int, ...]:
+    """The codes of the enumerations, as their fromCode has them: one that they have not is UNKNOWN."""
+    if _UNKNOWN in codes and call.node.offer.at_least(_CHECKS_CODES):
+        raise _NoRequest
+    most = next((largest for release, largest in _MOST_CODES if call.node.offer.at_least(release)), _OLD_CODES)
+    return tuple(code if _UNKNOWN <= code <= last else _UNKNOWN for code, last in zip(codes, most, strict=True))
 
 
 def _filter(row: Any, call: Call) -> AclFilter:
     pattern = row.pattern_type_filter if call.version >= 1 else _LITERAL
-    wanted = AclFilter(
-        _known(row.resource_type_filter, _MOST_TYPE), row.resource_name_filter, _known(pattern, _MOST_PATTERN),
-        row.principal_filter, row.host_filter, _known(row.operation, _MOST_OPERATION),
-        _known(row.permission_type, _MOST_PERMISSION))
-    numbers = (wanted.resource_type, wanted.pattern_type, wanted.operation, wanted.permission_type)
-    if _UNKNOWN in numbers and call.node.offer.at_least(_CHECKS_FILTERS):
-        raise _NoRequest
-    return wanted
+    resource, pattern, operation, permission = _known(
+        call, row.resource_type_filter, pattern, row.operation, row.permission_type)
+    return AclFilter(
+        resource, row.resource_name_filter, pattern, row.principal_filter, row.host_filter, operation, permission)
 
 
 @handles("DescribeAcls", controller=True)
@@ -102,9 +110,9 @@ def create_acls(call: Call) -> Any:
         row = response.AclCreationResult()
         try:
             pattern = one.resource_pattern_type if call.version >= 1 else _LITERAL
-            acl = Acl(
-                _known(one.resource_type, _MOST_TYPE), one.resource_name, _known(pattern, _MOST_PATTERN), one.principal,
-                one.host, _known(one.operation, _MOST_OPERATION), _known(one.permission_type, _MOST_PERMISSION))
+            resource, pattern, operation, permission = _known(
+                call, one.resource_type, pattern, one.operation, one.permission_type)
+            acl = Acl(resource, one.resource_name, pattern, one.principal, one.host, operation, permission)
             _check(acl, call)
             if acl not in log.acl_set and acl not in new:
                 new[acl] = messages.AccessControlEntryRecord(id=_new_id(call), **acl._asdict())
@@ -126,16 +134,19 @@ def _new_id(call: Call) -> UUID:
 
 def _check(acl: Acl, call: Call) -> None:
     numbers = (acl.resource_type, acl.pattern_type, acl.operation, acl.permission_type)
-    if _UNKNOWN in numbers:
+    if _UNKNOWN in numbers and not call.node.offer.at_least(_CHECKS_CODES):
         raise _NoRequest
     if _ANY in numbers or acl.pattern_type == _MATCH:
         if not call.node.offer.at_least(_PARSES_ANY):
             raise _NoRequest
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
-    if not acl.resource_name:
-        raise ApiError(ErrorCode.INVALID_REQUEST, "Invalid empty resource name")
     if acl.resource_type == _CLUSTER and acl.resource_name != _CLUSTER_NAME:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"The only valid name for the CLUSTER resource is {_CLUSTER_NAME}")
+    if not acl.resource_name:
+        raise ApiError(ErrorCode.INVALID_REQUEST, "Invalid empty resource name")
+    if _UNKNOWN in numbers:
+        what = f"Invalid {_ENUMERATIONS[numbers.index(_UNKNOWN)]} UNKNOWN"
+        raise ApiError(ErrorCode.INVALID_REQUEST, what if call.node.offer.is_kraft else "Failed to create ACL")
     if ":" not in acl.principal:
         if call.node.offer.is_kraft and not call.node.offer.at_least("3.9"):
             return  # the first KRaft authorizer keeps it as it is
@@ -168,8 +179,10 @@ async def delete_acls(call: Call) -> Any:
             looked_at = 0
             await asyncio.sleep(0)
     rows, removed = [], list[UUID]()
-    for acls in found:
-        row = response.DeleteAclsFilterResult(error_message=None)
+    for wanted, acls in zip(filters, found, strict=True):
+        row = response.DeleteAclsFilterResult(error_message=wanted.problem if call.node.offer.is_kraft else None)
+        if row.error_message is not None:
+            row.error_code = ErrorCode.INVALID_REQUEST
         for acl_id, acl in acls.items():
             if acl_id not in log.acls:  # another request has deleted it meanwhile
                 continue
