@@ -213,6 +213,18 @@ def test_a_web_server_that_fails_has_not_lost_the_file(web_server: tuple[str, li
             open_folder(path).entry(path)
 
 
+def test_a_web_server_that_does_not_answer() -> None:
+    """The keyword that docs/spark-source.md names ends the wait."""
+    quick = {"timeout": 0.3}
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/t-0/{0:020}.log"
+        for ask in (lambda: open_file(url, quick).size(), lambda: open_file(url, quick).read(0, 61),
+                    lambda: open_folder(url, quick).entry(url), lambda: open_folder(url, quick).entries(url)):
+            with pytest.raises(OSError, match=url) as raised:
+                ask()
+            assert not isinstance(raised.value, FileNotFoundError)
+
+
 def test_no_python_runs_as_a_file_is_closed(tmp_path: Path) -> None:
     """A Ctrl-C in a finalizer is printed, and lost."""
     (tmp_path / "x").write_bytes(b"data")
