@@ -438,6 +438,14 @@ def test_types_of_a_table_without_rows_are_checked(name: str, kind: pa.DataType)
             kwire.build_batches(empty)
 
 
+def test_lists_of_headers_that_are_all_empty() -> None:
+    """Made of Python objects, as pandas does, they have no type."""
+    lists = pa.table({"value": [b"a", b"b"], "headers": pa.array([[], None], pa.list_(pa.null()))})
+    assert kwire.build_batches(lists) == kwire.build_batches(lists.drop_columns("headers"))
+    with pytest.raises(kwire.EncodeError, match="headers: expected a list of structs"):
+        kwire.build_batches(pa.table({"value": [b"a"], "headers": pa.array([[None]], pa.list_(pa.null()))}))
+
+
 def test_a_table_without_rows_lacks_a_column() -> None:
     with pytest.raises(kwire.EncodeError, match="value: column is missing"):
         kwire.build_batches(pa.table({"key": pa.array([], pa.binary())}))
