@@ -1,5 +1,6 @@
 """The log segments of Kafka brokers become a Spark DataFrame. No broker is asked, and no JVM of Kafka's.
 
+    pip install '.[demo]'
     python examples/segments_to_dataframe.py [LOG_DIRECTORY] [--output FOLDER]
 
 LOG_DIRECTORY is a broker's log.dirs folder, with one folder a partition (orders-0, orders-1, ...). By default it is the
@@ -20,6 +21,8 @@ import time
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from PIL import Image, ImageDraw, ImageFont
 
 import kwire.spark
 from kwire.spark import java
@@ -96,8 +99,6 @@ def print_throughput(spark: SparkSession, logs: Path, folder: Path) -> None:
 
 def draw(summary: list[Row], path: Path) -> None:
     """Draw the records by topic, on a logarithmic scale."""
-    from PIL import Image, ImageDraw, ImageFont
-
     image = Image.new("RGB", (1080, 90 + 36 * len(summary)), "white")
     canvas, font = ImageDraw.Draw(image), ImageFont.load_default(20)
     canvas.text((30, 20), "Records by topic, as Spark read them from log segments", "black", ImageFont.load_default(24))

@@ -283,16 +283,20 @@ cdef int _has_buffers(str name, const ArrowArray *array, int64_t first, int64_t 
 
 
 cdef int _has_children(str name, const ArrowSchema *schema, const ArrowArray *array) except -1:
-    """Check that an array has the children of its type, and that none is missing. Raises EncodeError."""
+    """Check that a type and its array (NULL: only the type) lack none of its children. Raises EncodeError."""
     cdef int64_t i
-    cdef bint are_there = array.n_children == schema.n_children
-    if are_there and array.n_children > 0:
-        are_there = array.children != NULL and schema.children != NULL
-        for i in range(array.n_children if are_there else 0):
-            are_there = are_there and array.children[i] != NULL and schema.children[i] != NULL
+    cdef bint are_there = array == NULL or array.n_children == schema.n_children
+    if are_there and schema.n_children > 0:
+        are_there = schema.children != NULL and (array == NULL or array.children != NULL)
+        for i in range(schema.n_children if are_there else 0):
+            are_there = are_there and schema.children[i] != NULL and (array == NULL or array.children[i] != NULL)
     if not are_there:
         raise EncodeError("the Arrow array has children that do not match its schema", path=name)
     return 0
+
+
+cdef const ArrowArray *_child(const ArrowArray *array, int64_t number) noexcept:
+    return NULL if array == NULL else array.children[number]
 
 
 cdef const uint8_t *_valid(const ArrowArray *array) noexcept:
@@ -301,7 +305,7 @@ cdef const uint8_t *_valid(const ArrowArray *array) noexcept:
 
 cdef int _bytes(str name, const ArrowSchema *schema, const ArrowArray *array, int64_t first, int64_t rows,
                 kw_arrow_bytes *out) except -1:
-    """Set up a column of keys or values: the rows of its array from first on."""
+    """Set up a column of keys or values: the rows of its array from first on. array NULL: check its type."""
     cdef bytes format = _format(schema)
     memset(out, 0, sizeof(kw_arrow_bytes))
     if schema.dictionary == NULL and format.startswith(b"w:") and format[2:].isdigit() and len(format) < 12:
@@ -311,6 +315,8 @@ cdef int _bytes(str name, const ArrowSchema *schema, const ArrowArray *array, in
         layout, buffers = _BYTES[format]
     else:
         raise _refuse(name, schema, "binary or string")
+    if array == NULL:
+        return 0
     _has_buffers(name, array, first, rows, buffers)
     if layout == KW_LAYOUT_NULL:
         return 0
@@ -332,15 +338,17 @@ cdef int _bytes(str name, const ArrowSchema *schema, const ArrowArray *array, in
 
 cdef int _numbers(str name, const ArrowSchema *schema, const ArrowArray *array, int64_t first, int64_t rows,
                   bint is_time, kw_arrow_numbers *out) except -1:
-    """Set up a column of 64-bit integers or timestamps."""
+    """Set up a column of 64-bit integers or timestamps. array NULL: check its type."""
     cdef bytes format = _format(schema)
     multiply, divide = 1, 1
-    if schema.dictionary == NULL and is_time and format == b"n":
+    if schema.dictionary == NULL and format == b"n" and (is_time or not rows):
         return 0
     if schema.dictionary == NULL and is_time and format[:2] == b"ts" and format[2:3] in _UNITS and format[3:4] == b":":
         multiply, divide = _UNITS[format[2:3]]
     elif schema.dictionary != NULL or format != b"l":
         raise _refuse(name, schema, "int64 (milliseconds) or a timestamp" if is_time else "int64")
+    if array == NULL:
+        return 0
     _has_buffers(name, array, first, rows, 2)
     out.valid = _valid(array)
     out.values = <const int64_t *> array.buffers[1]
@@ -351,7 +359,7 @@ cdef int _numbers(str name, const ArrowSchema *schema, const ArrowArray *array, 
 
 cdef int _headers(const ArrowSchema *schema, const ArrowArray *array, int64_t first, int64_t rows,
                   kw_arrow_headers *out) except -1:
-    """Set up a column of lists of (key, value) structs, or of maps."""
+    """Set up a column of lists of (key, value) structs, or of maps. array NULL: check its type."""
     cdef bytes format = _format(schema)
     cdef const ArrowSchema *pair
     cdef const ArrowArray *pairs
@@ -361,12 +369,16 @@ cdef int _headers(const ArrowSchema *schema, const ArrowArray *array, int64_t fi
         return 0
     if schema.dictionary != NULL or format not in (b"+l", b"+L", b"+m") or schema.n_children != 1:
         raise _refuse("headers", schema, wanted)
-    _has_buffers("headers", array, first, rows, 2)
+    if array != NULL:
+        _has_buffers("headers", array, first, rows, 2)
     _has_children("headers", schema, array)
-    pair, pairs = schema.children[0], array.children[0]
+    pair, pairs = schema.children[0], _child(array, 0)
+    if _format(pair) == b"n" and pair.dictionary == NULL and (pairs == NULL or pairs.length == 0):
+        return 0  # lists that are all empty, from Python objects
     if _format(pair) != b"+s" or pair.dictionary != NULL:
         raise _refuse("headers", pair, wanted)
-    _has_buffers("headers", pairs, 0, 0, 1)
+    if pairs != NULL:
+        _has_buffers("headers", pairs, 0, 0, 1)
     _has_children("headers", pair, pairs)
     for i in range(pair.n_children):
         if format == b"+m":
@@ -377,6 +389,10 @@ cdef int _headers(const ArrowSchema *schema, const ArrowArray *array, int64_t fi
             value = i
     if key < 0 or value < 0 or pair.n_children < 2:
         raise EncodeError(f"expected {wanted}, got structs without key or value", path="headers")
+    if array == NULL:
+        _bytes("headers.key", pair.children[key], NULL, 0, 0, &out.key)
+        _bytes("headers.value", pair.children[value], NULL, 0, 0, &out.value)
+        return 0
     out.layout = KW_LAYOUT_64 if format == b"+L" else KW_LAYOUT_32
     out.valid = _valid(array)
     out.spans = array.buffers[1]
@@ -451,6 +467,7 @@ cdef class ArrowRows:
                             f"pandas or kwire.columns), not be of type {type(columns).__name__}")
         if _format(&self.schema) != b"+s":
             raise _refuse("columns", &self.schema, "a table or a struct")
+        self.place(NULL)
 
     def __dealloc__(self):
         _no_array(&self.array)
@@ -487,17 +504,17 @@ cdef class ArrowRows:
             if self.array.release == NULL:
                 _no_stream(&self.stream)
                 return False
-        self.place()
+        self.place(&self.array)
         return True
 
-    cdef int place(self) except -1:
-        """Find the columns in the arrays."""
-        cdef const ArrowArray *array = &self.array
+    cdef int place(self, const ArrowArray *array) except -1:
+        """Find the columns in the arrays; NULL: check their types, as a stream may have no arrays."""
         cdef const ArrowSchema *field
-        cdef int64_t i, first = array.offset, rows = array.length
+        cdef int64_t i, first = 0 if array == NULL else array.offset, rows = 0 if array == NULL else array.length
         cdef bytes name
         memset(&self.c, 0, sizeof(kw_arrow_rows))
-        _has_buffers("columns", array, 0, rows, 1)
+        if array != NULL:
+            _has_buffers("columns", array, 0, rows, 1)
         _has_children("columns", &self.schema, array)
         seen = set()
         for i in range(self.schema.n_children):
@@ -506,15 +523,15 @@ cdef class ArrowRows:
             if name in seen:
                 raise EncodeError("duplicate column", path=name.decode())
             if name == b"key":
-                _bytes("key", field, array.children[i], first, rows, &self.c.key)
+                _bytes("key", field, _child(array, i), first, rows, &self.c.key)
             elif name == b"value":
-                _bytes("value", field, array.children[i], first, rows, &self.c.value)
+                _bytes("value", field, _child(array, i), first, rows, &self.c.value)
             elif name == b"timestamp":
-                _numbers("timestamp", field, array.children[i], first, rows, True, &self.c.stamp)
+                _numbers("timestamp", field, _child(array, i), first, rows, True, &self.c.stamp)
             elif name == b"offset":
-                _numbers("offset", field, array.children[i], first, rows, False, &self.c.offset)
+                _numbers("offset", field, _child(array, i), first, rows, False, &self.c.offset)
             elif name == b"headers":
-                _headers(field, array.children[i], first, rows, &self.c.headers)
+                _headers(field, _child(array, i), first, rows, &self.c.headers)
             else:
                 continue
             seen.add(name)
@@ -522,7 +539,8 @@ cdef class ArrowRows:
             raise EncodeError("column is missing", path="value")
         self.c.rows = rows
         self.c.first = first
-        self.c.valid = _valid(array)
+        if array != NULL:
+            self.c.valid = _valid(array)
         return 0
 
     cdef kw_fill_status fill(self, kw_fill *fill) noexcept:

@@ -79,12 +79,14 @@ class CorruptBatchError(KwireError):
 class LimitError(KwireError):
     """Input that exceeds a limit.
 
-    limit: the limit; needed: the amount needed, None if unknown; offset: byte position in the input.
+    limit: the limit; needed: the amount needed, None if unknown; offset: byte position in the input, None if it is too
+    many things, and no byte's matter.
     """
 
-    def __init__(self, reason: str, *, limit: int, needed: int | None = None, offset: int = 0) -> None:
+    def __init__(self, reason: str, *, limit: int, needed: int | None = None, offset: int | None = 0) -> None:
         self.reason, self.limit, self.needed, self.offset = reason, limit, needed, offset
-        super().__init__(f"{reason} (limit {limit}, needed {'more' if needed is None else needed}), at byte {offset}")
+        place = "" if offset is None else f", at byte {offset}"
+        super().__init__(f"{reason} (limit {limit}, needed {'more' if needed is None else needed}){place}")
 
 
 class UnsupportedVersionError(KwireError):

@@ -178,7 +178,7 @@ class Proxy(InThread):
     async def _open(self, broker: Address, at: Address) -> int:
         """The port of a listener for a broker, opened when the broker is first named."""
         if len(self._servers) >= MOST_LISTENERS:
-            raise LimitError("too many brokers for a Proxy", limit=MOST_LISTENERS)
+            raise LimitError("too many brokers for a Proxy", limit=MOST_LISTENERS, offset=None)
 
         def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             if self._ends:  # it was accepted just before

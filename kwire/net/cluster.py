@@ -326,7 +326,7 @@ class Cluster:
             raise BrokerConnectionError(f"{api} response without brokers", address=str(connection.address))
         if len(brokers) > MOST_BROKERS:
             reason = f"{connection.address}: {api} response with too many brokers"
-            raise LimitError(reason, limit=MOST_BROKERS, needed=len(brokers))
+            raise LimitError(reason, limit=MOST_BROKERS, needed=len(brokers), offset=None)
         return controller, brokers
 
     async def _take(self, connection: Connection, controller: int, brokers: list[Broker]) -> None:

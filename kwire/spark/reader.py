@@ -163,7 +163,8 @@ def _place(error: Any, path: str) -> tuple[str, int | None]:
     corrupt = isinstance(error, CorruptBatchError)
     position = error.position if corrupt else error.offset
     offset = error.offset if corrupt else getattr(error, "base_offset", -1)
-    return f"{error.reason} at {path}, offset {offset}, byte {position}", offset if offset >= 0 else None
+    place = path if position is None else f"{path}, offset {offset}, byte {position}"
+    return f"{error.reason} at {place}", offset if offset >= 0 else None
 
 
 def _array(columns: Any, name: str, field: pa.Field) -> pa.Array:

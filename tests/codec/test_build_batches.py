@@ -427,6 +427,32 @@ def test_an_array_of_no_rows_gives_no_batches() -> None:
     assert kwire.build_batches(pa.array([], type=pa.struct([("value", pa.binary())]))) == []
 
 
+@pytest.mark.parametrize(("name", "kind"), [
+    ("value", pa.int32()), ("key", pa.float64()), ("timestamp", pa.string()), ("offset", pa.int32()),
+    ("headers", pa.list_(pa.binary())), ("headers", pa.list_(pa.struct([("key", pa.string())]))),
+    ("headers", pa.map_(pa.string(), pa.int8()))])
+def test_types_of_a_table_without_rows_are_checked(name: str, kind: pa.DataType) -> None:
+    columns = {"value": pa.binary(), name: kind}
+    for empty in (pa.schema(columns).empty_table(), pa.RecordBatchReader.from_batches(pa.schema(columns), [])):
+        with pytest.raises(kwire.EncodeError, match=name):
+            kwire.build_batches(empty)
+
+
+def test_lists_of_headers_that_are_all_empty() -> None:
+    """Made of Python objects, as pandas does, they have no type."""
+    lists = pa.table({"value": [b"a", b"b"], "headers": pa.array([[], None], pa.list_(pa.null()))})
+    assert kwire.build_batches(lists) == kwire.build_batches(lists.drop_columns("headers"))
+    with pytest.raises(kwire.EncodeError, match="headers: expected a list of structs"):
+        kwire.build_batches(pa.table({"value": [b"a"], "headers": pa.array([[None]], pa.list_(pa.null()))}))
+
+
+def test_a_table_without_rows_lacks_a_column() -> None:
+    with pytest.raises(kwire.EncodeError, match="value: column is missing"):
+        kwire.build_batches(pa.table({"key": pa.array([], pa.binary())}))
+    untyped = pa.table({name: pa.nulls(0) for name in ("offset", "timestamp", "key", "value", "headers")})
+    assert kwire.build_batches(untyped) == []  # what an empty table of pandas is
+
+
 class Capsules:
     """What hands out an array whose structs in C were changed."""
 

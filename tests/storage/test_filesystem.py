@@ -7,7 +7,9 @@ import pickle
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,7 +18,7 @@ import pyarrow as pa
 import pytest
 
 from kwire.storage import LogDirectory, LogSegment, discover
-from kwire.storage.places.filesystem import LocalFile
+from kwire.storage.places.filesystem import LocalFile, open_file, open_folder
 from kwire.storage.side_files.checkpoints import read_producer_snapshot
 from tests.storage.making import START, aborted_index, batch, in_transaction, marker, offsets, write_segment
 
@@ -167,6 +169,60 @@ def test_a_store_with_wrong_listings_is_an_error(lying: type[Lying], entry: Any)
     lying.entry = staticmethod(entry)
     with pytest.raises(OSError, match="lying://h/t-0: the object store failed to read it"):
         list(LogDirectory("lying://h/t-0").read())
+
+
+@pytest.fixture
+def web_server() -> Iterator[tuple[str, list[int]]]:
+    """(URL of a web server, the status of all its answers; 0: it closes the connection)."""
+    status = [200]
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            if status[0]:
+                self.send_response(status[0])
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+            self.close_connection = True
+
+        do_GET = do_HEAD
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}", status
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize("status", [404, 410, 403, 500, 503, 0])
+def test_a_web_server_that_fails_has_not_lost_the_file(web_server: tuple[str, list[int]], status: int) -> None:
+    """fsspec calls all of these a missing file; a stream with failOnDataLoss=false passes over what was deleted."""
+    url, answer = web_server
+    answer[0] = status
+    path = f"{url}/t-0/{0:020}.log"
+    missing = status in (404, 410)
+    with pytest.raises(OSError, match=f"{0:020}.log") as raised:
+        open_file(path).size()
+    assert isinstance(raised.value, FileNotFoundError) is missing
+    if missing:
+        assert open_folder(path).entry(path) is None
+    else:
+        with pytest.raises(OSError, match=str(status or "disconnected")):
+            open_folder(path).entry(path)
+
+
+def test_a_web_server_that_does_not_answer() -> None:
+    """The keyword that docs/spark-source.md names ends the wait."""
+    quick = {"timeout": 0.3}
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/t-0/{0:020}.log"
+        for ask in (lambda: open_file(url, quick).size(), lambda: open_file(url, quick).read(0, 61),
+                    lambda: open_folder(url, quick).entry(url), lambda: open_folder(url, quick).entries(url)):
+            with pytest.raises(OSError, match=url) as raised:
+                ask()
+            assert not isinstance(raised.value, FileNotFoundError)
 
 
 def test_no_python_runs_as_a_file_is_closed(tmp_path: Path) -> None:

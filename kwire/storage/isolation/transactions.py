@@ -250,7 +250,7 @@ def find_transactions(
 def bounded(count: int, file: File, things: str, most: int) -> None:
     """Raise LimitError for more producers, or aborted transactions, than `most`."""
     if count > most:
-        raise located(LimitError(f"too many {things}", limit=most, needed=count), file.path)
+        raise located(LimitError(f"too many {things}", limit=most, needed=count, offset=None), file.path)
 
 
 def markers_after(

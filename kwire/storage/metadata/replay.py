@@ -76,7 +76,7 @@ class Replay:
                 self._apply(waiting)
         elif self.waiting is not None:
             if len(self.waiting) == MOST_WAITING:
-                raise LimitError("too many records in an open metadata transaction", limit=MOST_WAITING)
+                raise LimitError("too many records in an open metadata transaction", limit=MOST_WAITING, offset=None)
             self.waiting.append(record)
         else:
             self._apply(record)

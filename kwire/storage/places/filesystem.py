@@ -291,7 +291,7 @@ class RemoteFile:
         with _without_secrets(self.path, self._options):
             store, path = self._store()
             store.invalidate_cache(store._parent(path))
-            size = _size_in(store.info(path))
+            size = _size_in(_info(store, path, self.path))
             if size < 0:
                 raise ValueError("its size is not known")
             return size
@@ -549,6 +549,7 @@ class Folder(Protocol):
         """What is at a path, None if nothing is."""
 
 
+_MISSING = (404, 410)  # what a web server answers for a file that is not there
 _NOTHING_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)  # the last: of a long comma list
 
 
@@ -622,15 +623,28 @@ class RemoteFolder:
         with _without_secrets(path, self._options):
             self._store.invalidate_cache(inner)
             try:
-                info = self._store.info(inner)
+                info = _info(self._store, inner, path)
                 is_folder = info["type"] == "directory" or (  # a web server calls a page of links a file, too
                     "http" in self._store.protocol and not path.endswith((".log", ".gz")) and self._store.isdir(inner))
                 size = _size_in(info)
-            except FileNotFoundError as error:
-                if isinstance(error.__cause__, OSError) and not isinstance(error.__cause__, FileNotFoundError):
-                    raise OSError(f"{shown(path)}: {error.__cause__}") from None  # fsspec: no such host is no such file
+            except FileNotFoundError:
                 return None
         return Entry(path, is_folder, size)
+
+
+def _info(store: Any, inner: str, path: str) -> Any:
+    """What a store says of a file. Raises FileNotFoundError only where it says that none is there.
+
+    To fsspec's web client a file whose server is not found, does not answer or fails (503) is missing, too.
+    """
+    try:
+        return store.info(inner)
+    except FileNotFoundError as error:
+        cause = error.__cause__
+        missing = cause is None or isinstance(cause, FileNotFoundError) or getattr(cause, "status", None) in _MISSING
+        if missing or not (isinstance(cause, OSError) or "http" in store.protocol):
+            raise
+        raise OSError(f"{shown(path)}: {printable(' '.join(str(cause).split())) or type(cause).__name__}") from None
 
 
 def _size_in(info: dict[str, Any]) -> int:

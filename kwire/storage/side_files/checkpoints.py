@@ -114,7 +114,7 @@ def ongoing_transactions(data: bytes, name: str, most: int) -> dict[int, int]:
             found[entry[0]] = entry[-1]
             if len(found) > most:
                 reason = "too many transactions in a producer snapshot"
-                raise located(LimitError(reason, limit=most, needed=len(found)), name)
+                raise located(LimitError(reason, limit=most, needed=len(found), offset=None), name)
     return found
 
 

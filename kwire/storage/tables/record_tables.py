@@ -483,7 +483,7 @@ class _Dataset:
             self._counts.setdefault(folder, 0)
             if len(self._counts) > MOST_FOLDERS:
                 raise LimitError(f"too many folders by {', '.join(self._by)}", limit=MOST_FOLDERS,
-                                 needed=len(self._counts))
+                                 needed=len(self._counts), offset=None)
             self.rows += len(piece)
         while self._waiting > _GROUP_BYTES:
             self._write(max(self._bytes, key=lambda folder: self._bytes[folder]))

@@ -40,7 +40,7 @@ class ProducerStates:
         state = self._states.get(producer) or ProducerState(producer, -1, -1, -1, 0, -1, -1, -1)
         if producer not in self._states and len(self._states) >= MOST_PRODUCERS:
             needed = len(self._states) + 1
-            raise LimitError("too many producers in one partition", limit=MOST_PRODUCERS, needed=needed)
+            raise LimitError("too many producers in one partition", limit=MOST_PRODUCERS, needed=needed, offset=None)
         aborted = None
         if batch.is_control:
             marker = _marker(batch)
