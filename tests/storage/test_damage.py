@@ -347,3 +347,24 @@ def test_damage_may_hide_records_of_any_time(tmp_path: Path, broken: int) -> Non
         with pytest.raises(kwire.CorruptBatchError, match="checksum"):
             for start, end in pairwise([0, *cuts, segment.size]):
                 list(segment.column_batches(("offset",), start=start, end=end, guessed=True, start_timestamp=800))
+
+
+def test_one_wrong_base_offset_does_not_end_a_range(tmp_path: Path) -> None:
+    """No checksum protects it; columns went on, read() ended with nothing."""
+    made = [(1 << 60).to_bytes(8, "big") + batch(0)[8:], batch(3), batch(6), batch(9)]
+    path = write_segment(tmp_path / "t-0", 0, [], indexes=False)
+    path.write_bytes(b"".join(made))
+    segment = LogSegment(path)
+    for errors in ("raise", "keep"):
+        rows = [one.offset for one in segment.read(end_offset=7, errors=errors) if isinstance(one, kwire.Record)]
+        assert rows == [3, 4, 5, 6]
+        assert segment.columns(("offset",), end_offset=7, errors=errors)["offset"].to_numpy().tolist() == rows
+
+
+def test_damage_after_a_range_is_none_of_it(tmp_path: Path) -> None:
+    made = [batch(0), batch(3), bytearray(batch(6))]
+    made[2][70] ^= 1
+    path = write_segment(tmp_path / "t-0", 0, [], indexes=False)
+    path.write_bytes(b"".join(made))
+    assert [one.offset for one in LogSegment(path).read(end_offset=3)] == [0, 1, 2]
+    assert [one.offset for one in LogSegment(path).read(end_offset=5, errors="keep")] == [0, 1, 2, 3, 4]

@@ -507,7 +507,7 @@ class LogSegment:
         start = self.start_of(bounds)
         hidden = self.transactions(start) if committed else Transactions()
         batches = self.batches(start, verify_crc=verify_crc, errors=errors, max_batch_bytes=max_batch_bytes)
-        last = -1
+        last, past, count = -1, 0, 0  # count: batches past the end, one after the other; past: their bytes
         try:
             for batch in batches:
                 if isinstance(batch, BadBatch):
@@ -515,7 +515,8 @@ class LogSegment:
                         yield iter((batch,))
                     continue
                 last = batch.last_offset
-                if bounds.is_past(batch):
+                past, count = (past + batch.size, count + 1) if bounds.is_past(batch) else (0, 0)
+                if count > 1 and past >= scanner.FIRST_BYTES:  # not one alone, whose base offset may be wrong
                     return
                 if bounds.misses(batch) or (batch.is_control and (committed or not control)):
                     continue
@@ -523,8 +524,11 @@ class LogSegment:
                     continue
                 yield iter(batch) if bounds.holds(batch) else filter(bounds.admits, batch)
         except KwireError as error:
+            if count:  # what is damaged comes after the range
+                return
             raise located(error, self.path) from error.__cause__
-        self.note_tail(batches.tail)
+        if not count:
+            self.note_tail(batches.tail)
 
     def columns(self, fields: Sequence[str] = RECORD_FIELDS, **options: Unpack[ColumnRange]) -> RecordColumns:
         """RecordColumns of the whole range at once, as kwire.columns; keywords as column_batches (but not rows)."""
