@@ -337,7 +337,8 @@ def pipe(dice: random.Random, folder: Path, _: ExitStack) -> Work:
 
         source = None  # not that of the call before: its child has ended
         child = os.fork()
-        if child == 0:  # writes, and ends with the reader
+        if child == 0:  # writes, and ends with the reader, or alone where an interrupt came just after the fork
+            signal.alarm(30)
             with suppress(OSError):
                 path.write_bytes(data)
             os._exit(0)

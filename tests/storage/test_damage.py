@@ -254,6 +254,17 @@ def test_what_follows_damage_may_begin_with_copies_of_what_was_before(tmp_path: 
     assert kept(path, data) == (wanted, wanted)
 
 
+def test_a_damaged_last_batch_may_end_with_copies(tmp_path: Path) -> None:
+    """Then nothing of the log follows: what is before was judged by the offsets of the copies, and lost."""
+    made = [kwire.build_batch([(START, None, bytes([at]) * 600)], base_offset=at, magic=1) for at in range(11)]
+    made.append(kwire.build_batch([(START, None, b"x" * 900 + made[1] + made[2])], base_offset=11, magic=1))
+    path = tmp_path / f"{0:020}.log"
+    data = damaged_log(path, made, (4, 8), (4, 300), (11, 8), (11, 300))
+    wanted = [at for at in range(11) if at != 4]
+    offsets, salvaged = kept(path, data)
+    assert (offsets[: len(wanted)], salvaged) == (wanted, wanted)
+
+
 def test_a_range_that_begins_in_damage_is_read_as_the_whole(tmp_path: Path) -> None:
     """It was read from the first damaged byte on, without the offset before it."""
     made = [kwire.build_batch([(START, None, bytes([at]) * 600)], base_offset=at, magic=1) for at in range(12)]

@@ -614,7 +614,7 @@ class _Resync:
             least = max(last, base if size else -1)
             if high <= least:  # it begins with copies, as in a value: pieces are before what comes after these
                 self.spend(chain.size)
-                high = next((one for _, one, _ in self.follow(chain.start).batches if one > least), high)
+                high = next((one for _, one, _ in self.follow(chain.start).batches if one > least), UNKNOWN_OFFSET)
             low = last if last < high else -1
         if low < base <= claimed < high and (base == low + 1 or (size and self._goes_on(position + size))):
             low = claimed
