@@ -226,12 +226,40 @@ except RecursionError:
     pass
 else:
     raise AssertionError
+message = messages.MetadataRequest()
+message.unknown_tags[5] = message.unknown_tags
+assert repr(message) == "MetadataRequest(unknown_tags={5: {5: {...}}})"
+message.unknown_tags[5] = memoryview(b"x").cast("B", ())
+assert repr(message) == "MetadataRequest(unknown_tags={5: b'x'})"
 """
 
 
 def test_the_repr_of_a_message_whose_list_holds_what_it_cannot() -> None:
-    """An empty tuple was read out of bounds; a list or message that holds itself used up the stack."""
+    """An empty tuple was read out of bounds; a list, dict or message that holds itself used up the stack."""
     ran = subprocess.run([sys.executable, "-c", OWN_ITEMS], capture_output=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr.decode()
+
+
+CHAINS = """
+from kwire_c.record_batch import BadBatch
+from kwire_c.shared_iterator import SharedIterator
+bad = None
+for _ in range(1_000_000):
+    bad = BadBatch(0, b"", bad)
+del bad
+items = SharedIterator(iter(()))
+try:
+    items.__init__(items)
+except TypeError:
+    pass
+else:
+    raise AssertionError
+"""
+
+
+def test_objects_that_hold_each_other_a_million_deep() -> None:
+    """Freeing BadBatches, each the error of the next, used up the stack; so did an iterator over itself."""
+    ran = subprocess.run([sys.executable, "-c", CHAINS], capture_output=True, timeout=60)
     assert ran.returncode == 0, ran.stderr.decode()
 
 
