@@ -546,7 +546,8 @@ cdef object snapshot(object value):
     if isinstance(value, memoryview):
         return copied(value)
     if type(value) is dict:  # of unknown tags
-        return {tag: snapshot(data) for tag, data in list((<dict>value).items())}
+        return {tag: copied(data) if isinstance(data, memoryview) else data
+                for tag, data in list((<dict>value).items())}
     return list(value) if type(value) is list else value
 
 

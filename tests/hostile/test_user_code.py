@@ -213,6 +213,8 @@ class Lying(str):
 
 
 OWN_ITEMS = """
+import copy
+import pickle
 from kwire import messages
 message = messages.MetadataRequest(topics=[])
 message.topics.append(())
@@ -229,12 +231,19 @@ else:
 message = messages.MetadataRequest()
 message.unknown_tags[5] = message.unknown_tags
 assert repr(message) == "MetadataRequest(unknown_tags={5: {5: {...}}})"
+assert pickle.dumps(message)
+try:
+    copy.deepcopy(message)
+except TypeError:  # expected int and bytes
+    pass
+else:
+    raise AssertionError
 message.unknown_tags[5] = memoryview(b"x").cast("B", ())
 assert repr(message) == "MetadataRequest(unknown_tags={5: b'x'})"
 """
 
 
-def test_the_repr_of_a_message_whose_list_holds_what_it_cannot() -> None:
+def test_a_message_whose_lists_and_tags_hold_what_they_cannot() -> None:
     """An empty tuple was read out of bounds; a list, dict or message that holds itself used up the stack."""
     ran = subprocess.run([sys.executable, "-c", OWN_ITEMS], capture_output=True, timeout=60)
     assert ran.returncode == 0, ran.stderr.decode()
