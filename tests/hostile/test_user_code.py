@@ -137,6 +137,13 @@ def test_a_view_that_was_released() -> None:
         kwire.encode(record, 2)
 
 
+def test_a_view_of_a_tag_that_is_not_contiguous() -> None:
+    """to_json raised BufferError, where encode takes it."""
+    message = messages.MetadataRequest(unknown_tags={5: memoryview(b"a-b-c")[::2]})
+    assert kwire.encode(message, 12) == kwire.encode(messages.MetadataRequest(unknown_tags={5: b"abc"}), 12)
+    assert kwire.to_json(message, 12)["_unknownTags"] == {"5": "YWJj"}
+
+
 def test_comparing_runs_code() -> None:
     """A field is compared with its default by whoever's __eq__ there is."""
     class Text(str):
