@@ -65,7 +65,10 @@ cdef str tag_text(object tag):
 cdef str tag_data(object tag, object data):
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise Refusal(f"unknown tag {tag}: expected bytes, got {type(data).__name__}")
-    return data_text(data)
+    try:
+        return data_text(data)
+    except BufferError:  # of a memoryview that is not contiguous
+        return data_text(data.tobytes())
 
 
 cdef object to_value(const kw_op *op, char *self):

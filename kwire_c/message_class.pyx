@@ -546,7 +546,8 @@ cdef object snapshot(object value):
     if isinstance(value, memoryview):
         return copied(value)
     if type(value) is dict:  # of unknown tags
-        return {tag: snapshot(data) for tag, data in list((<dict>value).items())}
+        return {tag: copied(data) if isinstance(data, memoryview) else data
+                for tag, data in list((<dict>value).items())}
     return list(value) if type(value) is list else value
 
 
@@ -616,10 +617,10 @@ cdef str value_text(object value, Py_ssize_t room):
         return struct_text(<PyObject *>value, room)
     if isinstance(value, memoryview):
         try:
-            text = repr(bytes(value[:MOST_BYTES]))
+            text = repr(bytes(value[:MOST_BYTES] if value.ndim == 1 else value)[:MOST_BYTES])
+            return text if value.nbytes <= MOST_BYTES else f"{text}... ({value.nbytes} bytes)"
         except ValueError:  # the user released it
             return "<released memoryview>"
-        return text if value.nbytes <= MOST_BYTES else f"{text}... ({value.nbytes} bytes)"
     if isinstance(value, bytes) and len(value) > MOST_BYTES:
         return f"{value[:MOST_BYTES]!r}... ({len(value)} bytes)"
     if isinstance(value, str) and len(value) > MOST_TEXT:
@@ -645,13 +646,12 @@ cdef list items_text(list items, Py_ssize_t count, Py_ssize_t room, bint are_pai
     for item in items:
         if room <= 0:
             break
+        prefix = ""
         if are_pairs:
-            tag, data = item
-            text = f"{tag!r}: {value_text(data, room)}"
-        elif isinstance(item, (list, tuple, dict)):  # put there by the user: it may hold itself
-            text = repr(item)
-        else:
-            text = value_text(item, room)
+            tag, item = item
+            prefix = f"{tag!r}: "
+        # a container in a container was put there by the user: it may hold itself
+        text = prefix + (repr(item) if isinstance(item, (list, tuple, dict)) else value_text(item, room))
         parts.append(text)
         room -= len(text) + 2
     if len(parts) < count:

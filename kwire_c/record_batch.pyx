@@ -784,6 +784,7 @@ seal(RecordIterator)
 
 
 @cython.final
+@cython.trashcan(True)  # a user may make a chain of them, each the error of the next
 cdef class BadBatch:
     """Bytes that are not a valid batch, with errors="keep".
 

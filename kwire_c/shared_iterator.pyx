@@ -35,6 +35,8 @@ cdef class SharedIterator:
     __class_getitem__ = classmethod(GenericAlias)
 
     def __init__(self, items, *, bint grouped=False):
+        if isinstance(items, SharedIterator):  # it could be itself
+            raise TypeError("items must be a generator, not a SharedIterator")
         self.items = items
         self.grouped = grouped
         self.process = os.getpid()

@@ -137,6 +137,13 @@ def test_a_view_that_was_released() -> None:
         kwire.encode(record, 2)
 
 
+def test_a_view_of_a_tag_that_is_not_contiguous() -> None:
+    """to_json raised BufferError, where encode takes it."""
+    message = messages.MetadataRequest(unknown_tags={5: memoryview(b"a-b-c")[::2]})
+    assert kwire.encode(message, 12) == kwire.encode(messages.MetadataRequest(unknown_tags={5: b"abc"}), 12)
+    assert kwire.to_json(message, 12)["_unknownTags"] == {"5": "YWJj"}
+
+
 def test_comparing_runs_code() -> None:
     """A field is compared with its default by whoever's __eq__ there is."""
     class Text(str):
@@ -213,6 +220,8 @@ class Lying(str):
 
 
 OWN_ITEMS = """
+import copy
+import pickle
 from kwire import messages
 message = messages.MetadataRequest(topics=[])
 message.topics.append(())
@@ -226,12 +235,47 @@ except RecursionError:
     pass
 else:
     raise AssertionError
+message = messages.MetadataRequest()
+message.unknown_tags[5] = message.unknown_tags
+assert repr(message) == "MetadataRequest(unknown_tags={5: {5: {...}}})"
+assert pickle.dumps(message)
+try:
+    copy.deepcopy(message)
+except TypeError:  # expected int and bytes
+    pass
+else:
+    raise AssertionError
+message.unknown_tags[5] = memoryview(b"x").cast("B", ())
+assert repr(message) == "MetadataRequest(unknown_tags={5: b'x'})"
 """
 
 
-def test_the_repr_of_a_message_whose_list_holds_what_it_cannot() -> None:
-    """An empty tuple was read out of bounds; a list or message that holds itself used up the stack."""
+def test_a_message_whose_lists_and_tags_hold_what_they_cannot() -> None:
+    """An empty tuple was read out of bounds; a list, dict or message that holds itself used up the stack."""
     ran = subprocess.run([sys.executable, "-c", OWN_ITEMS], capture_output=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr.decode()
+
+
+CHAINS = """
+from kwire_c.record_batch import BadBatch
+from kwire_c.shared_iterator import SharedIterator
+bad = None
+for _ in range(1_000_000):
+    bad = BadBatch(0, b"", bad)
+del bad
+items = SharedIterator(iter(()))
+try:
+    items.__init__(items)
+except TypeError:
+    pass
+else:
+    raise AssertionError
+"""
+
+
+def test_objects_that_hold_each_other_a_million_deep() -> None:
+    """Freeing BadBatches, each the error of the next, used up the stack; so did an iterator over itself."""
+    ran = subprocess.run([sys.executable, "-c", CHAINS], capture_output=True, timeout=60)
     assert ran.returncode == 0, ran.stderr.decode()
 
 
