@@ -100,8 +100,11 @@ cdef object take_bytes(const kw_field *field, object value):
     """bytes and memoryviews of bytes unchanged, a copy of any other buffer."""
     if type(value) is bytes:
         return value
-    if isinstance(value, memoryview) and value.contiguous and value.itemsize == 1 and value.ndim == 1:
-        return value
+    try:
+        if isinstance(value, memoryview) and value.contiguous and value.itemsize == 1 and value.ndim == 1:
+            return value
+    except ValueError:
+        refuse(field, "the memoryview was released")
     if isinstance(value, (str, int, list, tuple)) or not PyObject_CheckBuffer(value) or holds_objects(value):
         wrong(field, "bytes", value)
     return memoryview(value).tobytes()

@@ -135,6 +135,8 @@ def test_a_view_that_was_released() -> None:
         kwire.encode(value, 12)
     with pytest.raises(kwire.EncodeError, match="was released"):
         kwire.encode(record, 2)
+    with pytest.raises(kwire.EncodeError, match=r"auth_bytes: .*was released"):
+        messages.SaslAuthenticateRequest(auth_bytes=view)
 
 
 def test_a_view_of_a_tag_that_is_not_contiguous() -> None:
