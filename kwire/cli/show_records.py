@@ -319,15 +319,14 @@ class Followed:
     def go_on(self) -> None:
         """Write what was appended since."""
         from kwire.storage.places.discovery import by_partition
+        from kwire.storage.reading.bounds import bounds_of
 
+        span = bounds_of(self._records.span["start_offset"], self._records.span["end_offset"])
         for key, files in by_partition(self._find()).items():
             for segment, start, end, bounds in self._planned(key, files):
-                first, until = self._records.span["start_offset"], self._records.span["end_offset"]
-                low, high = bounds.start_offset, bounds.end_offset
+                both = bounds.narrowed(span)
                 self._output.show(
-                    segment, start=start, end=end,
-                    start_offset=first if low is None else low if first is None else max(low, first),
-                    end_offset=until if high is None else high if until is None else min(high, until))
+                    segment, start=start, end=end, start_offset=both.start_offset, end_offset=both.end_offset)
 
     def _planned(
         self, key: PartitionKey, files: Sequence[SegmentFile]

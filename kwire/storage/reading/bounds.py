@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from kwire.codec.arguments import check_ints
 from kwire.storage.batches.batch_header import BatchHeader, parse_header
-from kwire.storage.batches.scanner import Window
+from kwire.storage.batches.scanner import FIRST_BYTES, Window
 
 T = TypeVar("T")
 
@@ -110,6 +110,21 @@ def bounds_of(
 
 
 NO_BOUNDS = Bounds()
+
+
+class RangeEnd:
+    """Tells where a read of a range ends: after FIRST_BYTES of batches past its end offset, two at least, in a row.
+
+    Not at the first of them, whose base offset may be wrong. count: batches past the end, without another since.
+    """
+
+    def __init__(self) -> None:
+        self.count = self._bytes = 0
+
+    def is_reached(self, is_past: bool, size: int) -> bool:
+        """Count the next batch of so many bytes. Does the read end after it?"""
+        self._bytes, self.count = (self._bytes + size, self.count + 1) if is_past else (0, 0)
+        return self.count > 1 and self._bytes >= FIRST_BYTES
 
 
 def _crossed(start: int | None, end: int | None) -> bool:

@@ -28,7 +28,7 @@ from kwire.storage.isolation.transactions import (
 from kwire.storage.places.discovery import SideFiles, beside, later_segments, offset_in_name, place_of
 from kwire.storage.places.file_kinds import check_segment
 from kwire.storage.places.filesystem import SpooledFile, is_url, located, open_file, open_unnamed, plain, shown
-from kwire.storage.reading.bounds import NO_BOUNDS, Bounds, bounds_of
+from kwire.storage.reading.bounds import NO_BOUNDS, Bounds, RangeEnd, bounds_of
 from kwire.storage.reading.segment_reader import ColumnBatches, SegmentBatches, gather_all
 from kwire.storage.reading.splits import ByteRange, split
 from kwire.storage.side_files import indexes
@@ -507,7 +507,7 @@ class LogSegment:
         start = self.start_of(bounds)
         hidden = self.transactions(start) if committed else Transactions()
         batches = self.batches(start, verify_crc=verify_crc, errors=errors, max_batch_bytes=max_batch_bytes)
-        last, past, count = -1, 0, 0  # count: batches past the end, one after the other; past: their bytes
+        last, past = -1, RangeEnd()
         try:
             for batch in batches:
                 if isinstance(batch, BadBatch):
@@ -515,8 +515,7 @@ class LogSegment:
                         yield iter((batch,))
                     continue
                 last = batch.last_offset
-                past, count = (past + batch.size, count + 1) if bounds.is_past(batch) else (0, 0)
-                if count > 1 and past >= scanner.FIRST_BYTES:  # not one alone, whose base offset may be wrong
+                if past.is_reached(bounds.is_past(batch), batch.size):
                     return
                 if bounds.misses(batch) or (batch.is_control and (committed or not control)):
                     continue
@@ -524,10 +523,10 @@ class LogSegment:
                     continue
                 yield iter(batch) if bounds.holds(batch) else filter(bounds.admits, batch)
         except KwireError as error:
-            if count:  # what is damaged comes after the range
+            if past.count:  # what is damaged comes after the range
                 return
             raise located(error, self.path) from error.__cause__
-        if not count:
+        if not past.count:
             self.note_tail(batches.tail)
 
     def columns(self, fields: Sequence[str] = RECORD_FIELDS, **options: Unpack[ColumnRange]) -> RecordColumns:

@@ -13,7 +13,6 @@ from kwire.defaults import BATCH_ROWS, MAX_BATCH_BYTES
 from kwire.errors import CorruptBatchError, KwireError
 from kwire.shared_iterator import SharedIterator
 from kwire.storage.batches.scanner import (
-    FIRST_BYTES,
     KEPT_BYTES,
     OBJECT_BYTES,
     WINDOW_BYTES,
@@ -24,7 +23,7 @@ from kwire.storage.batches.scanner import (
 from kwire.storage.isolation.committed import CommittedWindows
 from kwire.storage.isolation.transactions import Transactions
 from kwire.storage.places.filesystem import located
-from kwire.storage.reading.bounds import Bounds, bounds_of
+from kwire.storage.reading.bounds import Bounds, RangeEnd, bounds_of
 
 if TYPE_CHECKING:
     from kwire.storage.isolation.planned_log import LogEnd
@@ -224,15 +223,15 @@ class _Range:
 def _within(scanner: Scanner, bounds: Bounds) -> Iterator[Window]:
     """The windows of a scanner that may have records in a range, and the bad regions that may have had some.
 
-    Damage before the first batch of the range is reported if that batch does not begin the range. It ends when
-    FIRST_BYTES of batches, two at least, are past the end: one may have a wrong offset.
+    Damage before the first batch of the range is reported if that batch does not begin the range. It ends as RangeEnd
+    tells.
     """
     scanner.begin()
     search, verify = scanner.search, scanner.verify
     before = bounds.start_offset is not None or bounds.start_timestamp is not None
     if before:
         scanner.search = scanner.verify = True
-    past = count = 0
+    past = RangeEnd()
     last = -1  # offset of the batch before
     for window in scanner:
         if window.bad is not None:
@@ -251,13 +250,12 @@ def _within(scanner: Scanner, bounds: Bounds) -> Iterator[Window]:
                 # the offset of a wrapper of magic 0 or 1 is its last one: it begins after the batch before it
                 is_past = header.base_offset >= end and (header.magic == 2 or last >= end - 1)
                 last = header.last_offset
-                past, count = (past + header.size, count + 1) if is_past else (0, 0)
-                if count > 1 and past >= FIRST_BYTES:
+                if past.is_reached(is_past, header.size):
                     stop = header.position + header.size
                     yield Window(window.position, stop, window.data[: stop - window.position])
                     return
         else:
-            past, count, last = 0, 0, scanner.last
+            past, last = RangeEnd(), scanner.last
         yield window
         del window
 
