@@ -99,6 +99,32 @@ def test_each_offset_comes_once_whatever_the_cleaner_does(tmp_path: Path, seed: 
         assert "are not there" in text, text
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_a_place_in_the_future_waits_whatever_the_cleaner_does(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    log, bases, end = Log(tmp_path / "t-0"), [0], 0
+    segment(log.folder, 0)
+    first = chance.randrange(10, 60)
+    at, seen = log.follower().start(first), []
+    while end < first + 20:
+        if chance.random() < 0.4 and end > bases[-1]:
+            bases.append(end)
+            segment(log.folder, end)
+        count = chance.randrange(1, 8)
+        with open(path_of(log.folder, bases[-1]), "ab") as file:
+            file.write(batch(end, count))
+        end += count
+        if end > first or chance.random() < 0.5:
+            read, at = log.read(at)
+            seen += read
+        if chance.random() < 0.5 and at.offset <= first and len(bases) > 1:  # before anything is read
+            path = path_of(log.folder, chance.choice(bases[:-1]))
+            path.write_bytes(without(path.read_bytes(), chance))
+        if chance.random() < 0.3 and at.offset <= first and len(bases) > 1:  # its retention
+            path_of(log.folder, bases.pop(0)).unlink()
+    assert seen == list(range(first, end)) and log.lost == []
+
+
 def test_a_place_in_the_future_waits_without_a_word(tmp_path: Path) -> None:
     log = Log(tmp_path / "t-0")
     path = segment(log.folder, 0, batch(0, 5))

@@ -159,13 +159,19 @@ class LogFollower:
         """The end of the whole batches from a place on; most: bytes (at least 1), reached by the last batch.
 
         Goes on to the next segment where one ends at its base offset. Stops before an open transaction (waits_for), and
-        before offsets that are missing, which are reported to lost when nothing before them is left to read.
+        before offsets that are missing, which are reported to lost when nothing before them is left to read. A new
+        reader whose offset is yet to come stays at its beginning: what becomes of the records before it is not its own.
         """
         self.waits_for = None
         if self.is_at_end(at):
             return at
         begun = self.resume(at)
-        reached = begun = begun if begun == at else begun._replace(crossed=0)
+        reached = self._advanced(begun if begun == at else begun._replace(crossed=0), most)
+        is_to_come = at.segment is None and not begun.is_exact and reached.offset == begun.offset
+        return at if is_to_come and not self._ends_damaged(reached) else reached
+
+    def _advanced(self, begun: LogOffset, most: int | None) -> LogOffset:
+        reached = begun
         number, position, due = self._number(begun.segment) or 0, begun.position, begun.offset
         left, crossed = most, 0
         while True:
@@ -438,7 +444,7 @@ class LogFollower:
         if self._has_gaps(number) or self._has_gaps(number + 1):
             self._warn(f"{gap}: removed by compaction")
             return True
-        if at.size and examine(segment.file, at.position - at.size, at.position)[:2] != ("batch", at.size):
+        if self._ends_damaged(at):
             self._warn(f"{gap}: the segment ends with damaged bytes, which were read")
             return True
         if progressed:  # what is before the gap is read first
@@ -446,6 +452,13 @@ class LogFollower:
             return False
         self._lost(f"{gap}: they were deleted, or compacted, before they were read, or were not copied yet")
         return True
+
+    def _ends_damaged(self, at: LogOffset) -> bool:
+        """Was a damaged region the last that was read before a place?"""
+        number = self._number(at.segment)
+        if number is None or not at.size:
+            return False
+        return examine(self._segment(number).file, at.position - at.size, at.position)[:2] != ("batch", at.size)
 
     # batches
 
