@@ -382,3 +382,16 @@ def test_a_range_may_end_inside_a_batch(ahead: int, tmp_path: Path, monkeypatch:
         pieces = LogSegment(path).column_batches(("offset",), start=0, end=end, committed=True)
         assert [offset for piece in pieces for offset in pa.table(piece)["offset"].to_pylist()] == [0, 1, 2, 3, 4, 5]
         assert LogSegment(path).transactions(0, end) == ([], [])
+
+
+@pytest.mark.parametrize("ahead", [0, committed.AHEAD_BYTES])
+def test_transactions_at_the_last_offsets(ahead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The marker is after the range, and above every offset of it."""
+    monkeypatch.setattr(committed, "AHEAD_BYTES", ahead)
+    base = (1 << 63) - 100
+    parts = [batch(base + 3 * at, time=START, producer_id=7, producer_epoch=0, base_sequence=3 * at, transactional=True)
+             for at in range(4)]
+    parts.append(marker(base + 12, 7, commit=False, time=START))
+    path = write_segment(tmp_path / "t-0", base, parts, indexes=False)
+    for size in (1, 300, 1 << 20):
+        assert rows(LogSegment(path), None, size) == [], size
