@@ -283,7 +283,8 @@ def gather_all(
     def scan(segment: LogSegment) -> Scanner:
         return segment.scan(bounds, search=keep, verify=keep and verify, checked=verify, read_bytes=read_bytes)
 
-    scanners, total = [], 0  # those of the first segments: each holds its file open
+    scanners: list[Scanner] = []  # of the first segments: each holds its file open
+    total = 0
     for segment in segments:
         scanner = scan(segment)
         total += segment.size - scanner.begin()
