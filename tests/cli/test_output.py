@@ -105,6 +105,18 @@ def test_what_stands_beside_an_input_is_not_written_over(
     assert data.read_bytes() == content
 
 
+@pytest.mark.parametrize("command", [("export", "--to", "csv", "-o", "-"), ("salvage", "-")])
+def test_an_input_is_not_appended_to_as_standard_output(command: tuple[str, ...], inputs: Files) -> None:
+    source = inputs["segment"]
+    content = source.read_bytes()
+    words = [sys.executable, "-m", "kwire", "log", command[0], str(source), *command[1:]]
+    with source.open("ab") as out:
+        done = subprocess.run(words, stdout=out, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        2, "kwire: standard output: is an input of this command, not written to\n")
+    assert source.read_bytes() == content
+
+
 @pytest.mark.quick
 def test_a_producer_snapshot_is_not_written_over_by_committed_records(
     inputs: Files, capsys: pytest.CaptureFixture[str]
