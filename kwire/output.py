@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import IO
 
+_STDOUT = "/dev/stdout"
+
 
 @contextmanager
 def new_file(
@@ -25,6 +27,8 @@ def new_file(
     """
     name = os.fspath(path)
     if name == "-":
+        if os.path.isfile(_STDOUT) and any(is_same(source, _STDOUT) for source in inputs):  # of >>
+            raise FileExistsError(17, "is an input of this command, not written to", "standard output")
         sys.stdout.flush()
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()

@@ -13,6 +13,7 @@ from kwire_c.tables import html_table, text_table, to_pandas, to_polars, to_pyli
 
 from cpython.buffer cimport PyBuffer_Release
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.number cimport PyNumber_Index
 from cpython.object cimport PyObject
 from libc.stdint cimport (
     INT32_MAX, INT64_MAX, INT64_MIN, SIZE_MAX, int32_t, int64_t, int8_t, uint32_t, uint64_t, uint8_t, uintptr_t,
@@ -777,6 +778,12 @@ cdef class RecordGatherer:
         return 0
 
 
+cdef int64_t last_before(object end, str name) except? -1:
+    """The last number before an exclusive end, clipped to 64 bits. name: of the argument. Raises TypeError."""
+    cdef int64_t last = clipped(end, name)
+    return clipped(PyNumber_Index(end) - 1) if last == INT64_MAX else max(last, INT64_MIN + 1) - 1
+
+
 def gather(inputs, tuple fields, *, committed=False, control=False, views=False, verify_crc=True, errors="raise",
            max_batch_bytes, strict_tail=False, decide=None, offsets=None, timestamps=None, places=None,
            int64_t chunk_bytes=INT32_MAX - 64, int64_t budget=INT64_MAX, total=None):
@@ -807,10 +814,10 @@ def gather(inputs, tuple fields, *, committed=False, control=False, views=False,
     gatherer.windowed = offsets is not None or timestamps is not None
     low, high = offsets or (None, None)
     gatherer.window.offset_from = INT64_MIN if low is None else clipped(low, "start_offset")
-    gatherer.window.offset_to = INT64_MAX if high is None else clipped(high, "end_offset")
+    gatherer.window.offset_last = INT64_MAX if high is None else last_before(high, "end_offset")
     low, high = timestamps or (None, None)
     gatherer.window.time_from = INT64_MIN if low is None else clipped(low, "start_timestamp")
-    gatherer.window.time_to = INT64_MAX if high is None else clipped(high, "end_timestamp")
+    gatherer.window.time_last = INT64_MAX if high is None else last_before(high, "end_timestamp")
     blocks = []
     if total is None:
         for data in inputs:

@@ -397,9 +397,9 @@ cdef extern from "columns.h" nogil:
 
     ctypedef struct kw_window:
         int64_t offset_from
-        int64_t offset_to
+        int64_t offset_last
         int64_t time_from
-        int64_t time_to
+        int64_t time_last
 
     ctypedef enum kw_run_status:
         KW_RUN_END

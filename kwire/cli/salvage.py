@@ -15,7 +15,7 @@ import click
 
 from kwire.cli.selectors import PARTITION, TOPIC
 from kwire.cli.terminal import amount, counted, not_to_terminal, print_json, progress
-from kwire.output import remove
+from kwire.output import new_file, remove
 from kwire_c.printable import printable
 
 
@@ -97,9 +97,8 @@ def _written_to(target: str | None, source: str) -> Iterator[str | None]:
         path = os.path.join(folder, f"{max(0, offset_in_name(source)):020}.log")
         yield path
         if os.path.exists(path):
-            with open(path, "rb") as file:
-                shutil.copyfileobj(file, sys.stdout.buffer)
-            sys.stdout.buffer.flush()
+            with open(path, "rb") as file, new_file("-", inputs=[source]) as out:
+                shutil.copyfileobj(file, out)
     finally:
         remove(folder)
 

@@ -348,8 +348,8 @@ uint32_t kw_window_apply(const kw_window *window, const kw_batch *batch, kw_reco
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; i++) {
         int64_t offset = records[i].offset, time = kw_timestamp(batch, records + i);
-        if (offset < window->offset_from || offset >= window->offset_to || time < window->time_from ||
-            time >= window->time_to)
+        if (offset < window->offset_from || offset > window->offset_last || time < window->time_from ||
+            time > window->time_last)
             continue;
         if (kept != i) records[kept] = records[i];
         kept++;
@@ -436,7 +436,7 @@ kw_run_status kw_columns_run(kw_columns *columns, kw_run *run) {
             run->at += batch->size;
             continue;
         }
-        if (run->window && (batch->base_offset >= run->window->offset_to ||
+        if (run->window && (batch->base_offset > run->window->offset_last ||
                             batch->last_offset < run->window->offset_from)) {
             run->at += batch->size;
             continue;

@@ -46,9 +46,9 @@ typedef struct {
     int32_t source;          /* number of the input */
 } kw_place;
 
-/* Only records inside [offset_from, offset_to) and [time_from, time_to) become rows. */
+/* Only records from the first to the last offset and time become rows, both inclusive: a time may be INT64_MAX. */
 typedef struct {
-    int64_t offset_from, offset_to, time_from, time_to;
+    int64_t offset_from, offset_last, time_from, time_last;
 } kw_window;
 
 /* Removes the records outside the window; returns the number left. */

@@ -28,7 +28,7 @@ from kwire.pages import site
 from tests.capture.making import Talk, hello, welcome, write_pcap
 from tests.capture.test_hostile import frame_files
 from tests.cli.test_log import ROOT, process, run
-from tests.storage.making import batch, write_segment
+from tests.storage.making import batch, producer_snapshot, write_segment
 
 Files = dict[str, Path]
 # what writes -> (the ending of its file, how that begins, what it reads, its arguments for an input and an output)
@@ -103,6 +103,29 @@ def test_what_stands_beside_an_input_is_not_written_over(
     code, _, err = run(capsys, "audit", tmp_path / "made.jsonl.gz", "--to", "4.4", "--html", data, "--force")
     assert (code, err) == (2, f"kwire: {data}: is an input of this command, not overwritten\n")
     assert data.read_bytes() == content
+
+
+@pytest.mark.parametrize("command", [("export", "--to", "csv", "-o", "-"), ("salvage", "-")])
+def test_an_input_is_not_appended_to_as_standard_output(command: tuple[str, ...], inputs: Files) -> None:
+    source = inputs["segment"]
+    content = source.read_bytes()
+    words = [sys.executable, "-m", "kwire", "log", command[0], str(source), *command[1:]]
+    with source.open("ab") as out:
+        done = subprocess.run(words, stdout=out, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        2, "kwire: standard output: is an input of this command, not written to\n")
+    assert source.read_bytes() == content
+
+
+@pytest.mark.quick
+def test_a_producer_snapshot_is_not_written_over_by_committed_records(
+    inputs: Files, capsys: pytest.CaptureFixture[str]
+) -> None:
+    snapshot = producer_snapshot(inputs["segment"].parent, 600, {})  # at the end of the log, where no segment begins
+    content = snapshot.read_bytes()
+    code, _, err = run(capsys, "log", "to-parquet", "--committed", inputs["segment"].parent, "-o", snapshot, "--force")
+    assert (code, err) == (2, f"kwire: {snapshot}: is an input of this command, not overwritten\n")
+    assert snapshot.read_bytes() == content
 
 
 @each_writer

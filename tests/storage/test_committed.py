@@ -324,6 +324,24 @@ def test_ranges_of_a_store_are_read_as_those_of_files(tmp_path: Path) -> None:
         assert [offset for file in discover(url) for offset in rows(LogSegment(file.path), end, 300)] == log.visible
 
 
+def test_a_part_of_an_index_is_not_taken_for_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a store that gives fewer bytes than it was asked for."""
+    fsspec = pytest.importorskip("fsspec")
+    store, real = fsspec.filesystem("memory"), fsspec.get_filesystem_class("memory").cat_file
+
+    def cat_file(self: Any, path: str, *args: Any, **options: Any) -> Any:
+        data = real(self, path, *args, **options)
+        return data[:-34] if path.endswith(".txnindex") else data
+
+    monkeypatch.setattr(type(store), "cat_file", cat_file)
+    for seed in range(4):
+        log = Log(tmp_path / str(seed) / "t-0", random.Random(seed))
+        store.put(str(log.folder), f"/short-{seed}/t-0", recursive=True)
+        url = f"memory://short-{seed}"
+        end = LogEnd.of(discover(url))
+        assert [offset for file in discover(url) for offset in rows(LogSegment(file.path), end, 300)] == log.visible
+
+
 def test_golden_logs_give_the_same_rows_every_way(golden: Path, tmp_path: Path) -> None:
     """With all that brokers wrote, and by the segments alone."""
     seen = 0
@@ -382,3 +400,16 @@ def test_a_range_may_end_inside_a_batch(ahead: int, tmp_path: Path, monkeypatch:
         pieces = LogSegment(path).column_batches(("offset",), start=0, end=end, committed=True)
         assert [offset for piece in pieces for offset in pa.table(piece)["offset"].to_pylist()] == [0, 1, 2, 3, 4, 5]
         assert LogSegment(path).transactions(0, end) == ([], [])
+
+
+@pytest.mark.parametrize("ahead", [0, committed.AHEAD_BYTES])
+def test_transactions_at_the_last_offsets(ahead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The marker is after the range, and above every offset of it."""
+    monkeypatch.setattr(committed, "AHEAD_BYTES", ahead)
+    base = (1 << 63) - 100
+    parts = [batch(base + 3 * at, time=START, producer_id=7, producer_epoch=0, base_sequence=3 * at, transactional=True)
+             for at in range(4)]
+    parts.append(marker(base + 12, 7, commit=False, time=START))
+    path = write_segment(tmp_path / "t-0", base, parts, indexes=False)
+    for size in (1, 300, 1 << 20):
+        assert rows(LogSegment(path), None, size) == [], size

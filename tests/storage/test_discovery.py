@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import threading
 from pathlib import Path
@@ -137,3 +138,18 @@ def test_a_directory_gives_partitions(root: Path) -> None:
         directory["a", 9]
     assert sum(1 for _ in directory.batches()) == 5
     assert len(directory.columns()) == 15
+
+
+def test_a_segment_that_is_there_twice_is_read_once(tmp_path: Path) -> None:
+    """As .log and .log.gz, which gzip leaves beside each other while it works, or with -k."""
+    folder = tmp_path / "t-0"
+    first, second = (write_segment(folder, base, [batch(base)]) for base in (0, 3))
+    first.with_suffix(".log.gz").write_bytes(gzip.compress(first.read_bytes())[:-10])
+    second.with_suffix(".log.gz").write_bytes(gzip.compress(second.read_bytes()))
+    for path in (tmp_path, folder, f"{folder}/*", [f"{folder}/*.log.gz", folder]):
+        assert [file.path for file in discover(path)] == [str(first), str(second)]
+        assert offsets(LogDirectory(path).read()) == list(range(6))
+    assert [one.path for one in LogSegment(first).later] == [str(second)]
+    second.unlink()
+    assert offsets(LogDirectory(tmp_path).read()) == list(range(6))
+    assert [one.path for one in LogSegment(first).later] == [f"{second}.gz"]

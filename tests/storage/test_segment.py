@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import os
+import resource
 from pathlib import Path
 from random import Random
 from struct import pack
@@ -95,6 +97,44 @@ def test_ranges_past_64_bits(path: Path) -> None:
                 list(read(start))  # type: ignore[operator,call-overload,unused-ignore]
     for start in (2**63, 10**30):
         assert list(segment.headers(start)) == list(segment.batches(start)) == []
+
+
+def test_a_range_without_an_end_has_the_last_offset_and_time(tmp_path: Path) -> None:
+    last = (1 << 63) - 1
+    write_segment(tmp_path / "t-0", 0, [
+        kwire.build_batch([(5, b"a", b"1"), (last, b"b", b"2")], codec=codec, base_offset=base)
+        for base, codec in ((0, "none"), (2, "gzip"))])  # fmt: skip
+    at_the_end = kwire.build_batch([(5, b"a", b"1"), (5, b"b", b"2")], base_offset=last - 1)
+    write_segment(tmp_path / "t-1", last - 1, [at_the_end])
+    logs = LogDirectory(tmp_path)
+
+    def found(partition: int, **span: int) -> list[int]:
+        every = offsets(logs["t", partition].read(**span))
+        assert logs["t", partition].columns(("offset",), **span)["offset"].to_numpy().tolist() == every
+        assert [offset for piece in logs["t", partition].column_batches(("offset",), **span)
+                for offset in piece["offset"].to_numpy().tolist()] == every
+        return every
+
+    assert found(0, start_timestamp=5) == found(0, start_offset=0) == found(0, end_timestamp=last + 1) == [0, 1, 2, 3]
+    assert found(0, start_timestamp=last) == [1, 3]
+    assert found(0, end_timestamp=last) == found(0, end_timestamp=6) == [0, 2]
+    assert found(0, end_timestamp=-last - 1) == found(0, start_offset=last) == []
+    assert found(1, start_timestamp=5) == found(1, end_offset=last + 1) == [last - 1, last]
+    assert found(1, start_offset=last) == [last]
+    assert found(1, end_offset=last) == [last - 1]
+
+
+def test_more_segments_than_files_that_may_be_open(tmp_path: Path) -> None:
+    count = 300
+    for base in range(count):
+        write_segment(tmp_path / "t-0", base, [batch(base, 1)], indexes=False)
+    logs, limits = LogDirectory(tmp_path), resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 60, limits[1]))
+    try:
+        assert logs.columns()["offset"].to_numpy().tolist() == list(range(count))
+        assert logs.columns(start_offset=20, end_offset=280)["offset"].to_numpy().tolist() == list(range(20, 280))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
 @pytest.mark.parametrize("log_append", [False, True])

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kwire.storage.places.filesystem import File
 
 AHEAD_BYTES = 16 << 20  # of windows that wait until the transactions in them have ended
+_LAST_OFFSET = (1 << 63) - 1
 
 
 class _Waiting:
@@ -149,7 +150,7 @@ class CommittedWindows:
         def after(pending: dict[int, int], position: int) -> Iterator[tuple[int, int, int]]:
             for producer, kind in log.outcomes(number, dict(pending), position).items():
                 if kind is not None:
-                    yield producer, 1 << 62, kind
+                    yield producer, _LAST_OFFSET, kind
 
         self._rest = find_transactions(
             self._file, first.window.position, self._end, after, log.segments[number].aborted,

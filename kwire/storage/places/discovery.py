@@ -89,16 +89,22 @@ def discover(
     {a,b}; a backslash escapes), a comma list of these, or a list; local or fsspec URLs. topics, partitions: select
     among topic-N folders, by name and number; a file outside of such a folder gets a single topic (partition) as its
     label. selection: instead of them, as people type it. Files that end in .deleted, .cleaned, .swap or .checkpoint are
-    read only where they are named. Raises FileNotFoundError for a path that does not exist and a glob without a match,
-    DecodeError (.file) for a named file that is another one of a log directory by its name, LookupError for a selection
-    that matches nothing, ValueError for {a,b} that stand for too many paths and for a pattern that is too long.
+    read only where they are named; a .log.gz is left out where its .log is read, too. Raises FileNotFoundError for a
+    path that does not exist and a glob without a match, DecodeError (.file) for a named file that is another one of a
+    log directory by its name, LookupError for a selection that matches nothing, ValueError for {a,b} that stand for too
+    many paths and for a pattern that is too long.
     """
     given = _listed("paths", paths)
     chosen = choice_of(topics, partitions, selection)
-    files = {file.path: file for file in _segments(Listing(options), [plain(item) for item in given], chosen)}
-    return sorted(files.values(), key=lambda file: (
+    return sorted(_once(_segments(Listing(options), [plain(item) for item in given], chosen)), key=lambda file: (
         file.topic or "", -1 if file.partition is None else file.partition, file.path.rpartition("/")[0],
         file.base_offset, file.path))
+
+
+def _once(files: Iterable[SegmentFile]) -> list[SegmentFile]:
+    """Each segment once: gzip leaves a .log beside its .log.gz until that is complete, or for ever (-k)."""
+    found = {file.path: file for file in files}
+    return [file for path, file in found.items() if not (path.endswith(".log.gz") and path[:-3] in found)]
 
 
 def by_partition(files: Iterable[SegmentFile]) -> dict[PartitionKey, list[SegmentFile]]:
@@ -272,7 +278,7 @@ def siblings(path: str, options: dict[str, Any] | None = None) -> list[SegmentFi
     listing = Listing(options)
     entries = listing.entries(path.rpartition("/")[0])
     files = (listing.segment(entry) for entry in entries if not entry.is_folder and offset_in_name(entry.path) >= 0)
-    return sorted(files, key=lambda file: file.base_offset)
+    return sorted(_once(files), key=lambda file: file.base_offset)
 
 
 def _segments(listing: Listing, paths: list[str], choice: ExactSelection | Selection) -> Iterator[SegmentFile]:

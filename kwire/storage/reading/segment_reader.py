@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kwire.storage.reading.segment import LogSegment
 
 _PIECE_BYTES = 16 << 20  # of a segment in one piece of columns; the same limit holds for decompressed bytes
+_MOST_OPEN = 32  # segments that are open at a time; where there are more, the start of a range is sought twice
 
 
 B = TypeVar("B", bound=RecordBatch | BadBatch)
@@ -278,11 +279,17 @@ def gather_all(
     hidden = [segment.transactions(segment.start_of(bounds)) if committed else None for segment in segments]
     read_bytes = KEPT_BYTES if options.get("views") else WINDOW_BYTES
     keep, verify = errors == "keep", options.get("verify_crc", True)
-    scanners = [
-        segment.scan(bounds, search=keep, verify=keep and verify, checked=verify, read_bytes=read_bytes)
-        for segment in segments
-    ]
-    total = sum(segment.size - scanner.begin() for segment, scanner in zip(segments, scanners, strict=True))
+
+    def scan(segment: LogSegment) -> Scanner:
+        return segment.scan(bounds, search=keep, verify=keep and verify, checked=verify, read_bytes=read_bytes)
+
+    scanners: list[Scanner] = []  # of the first segments: each holds its file open
+    total = 0
+    for segment in segments:
+        scanner = scan(segment)
+        total += segment.size - scanner.begin()
+        if len(scanners) < _MOST_OPEN:
+            scanners.append(scanner)
     options["verify_crc"] = verify and not keep  # the scanners have checked it
     bad: list[BadBatch] = []
     tail = None
@@ -290,7 +297,7 @@ def gather_all(
     def windows() -> Iterator[tuple[memoryview, int, int]]:
         nonlocal tail
         for number, segment in enumerate(segments):
-            scanner = scanners[number]
+            scanner = scanners[number] if number < len(scanners) else scan(segment)
             for window in _within(scanner, bounds):
                 if window.bad is not None:
                     bad.extend(_bad_columns(segment, window, fields, keep, number).bad)

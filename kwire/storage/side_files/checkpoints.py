@@ -240,9 +240,16 @@ def _content(
 def small_file(
     path: str | os.PathLike[str], options: dict[str, Any] | None, size: int = -1, most: int = MOST_BYTES
 ) -> bytes:
-    """The bytes of a file beside segments. size: as listed, -1: not known. Raises LimitError for more than `most`."""
+    """The bytes of a file beside segments. size: as listed, -1: not known.
+
+    Raises LimitError for more than `most`, DecodeError (.file) for fewer bytes than its size: a part of an index would
+    be taken for all of it.
+    """
     file = open_file(path, options).held()
     size = file.size() if size < 0 else size
     if size > most:
         raise located(LimitError("too large for a checkpoint file", limit=most, needed=size), file.path)
-    return file.read(0, size)
+    data = file.read(0, size)
+    if len(data) < size:
+        raise located(DecodeError(f"expected {size} bytes, found {len(data)}: truncated while it was read"), file.path)
+    return data

@@ -7,6 +7,7 @@ import os
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from glob import escape, glob
 from types import NoneType
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
@@ -123,9 +124,11 @@ def record_batches(
 def _inputs(segments: Sequence[LogSegment], wanted: dict[str, Any]) -> list[str]:
     """The local files that are read for records of segments."""
     inputs = [path for segment in segments for path in segment.files]
-    if wanted.get("committed"):  # markers of its transactions may be in other segments
+    if wanted.get("committed"):  # markers of its transactions may be in other segments, or snapshots tell of them
         logs = {id(segment.log): segment.log for segment in segments}
         inputs += [path for log in logs.values() for segment in log.segments for path in segment.files]
+        for folder in {os.path.dirname(path) for path in inputs}:
+            inputs += glob(os.path.join(escape(folder), "*.snapshot"))
     return inputs
 
 
