@@ -201,10 +201,9 @@ def to_json(message, version):
 
 
 cdef object decoded(object value, object decoder, str kind):
-    if not isinstance(value, str):
-        raise Refusal(f"expected {kind}, got {type(value).__name__}")
+    text = text_of(value, kind)  # slices and sums of one of the caller's class may be anything
     try:
-        return decoder(value)
+        return decoder(text)
     except ValueError:
         raise Refusal(f"invalid {kind}") from None
 
@@ -314,6 +313,8 @@ cdef dict unknown_tags(object tags):
         raise Refusal(f"expected an object, got {type(tags).__name__}", f".{UNKNOWN}")
     unknown = {}
     for tag, data in tags.items():
+        if isinstance(tag, str) and type(tag) is not str:  # int() of one of the caller's class may be any
+            tag = str.__str__(tag)
         if not (isinstance(tag, str) and _TAG.fullmatch(tag) and int(tag) <= 0x7fffffff):  # "05" is no other 5
             raise Refusal(f"invalid tag number {brief(tag)}", f".{UNKNOWN}")
         try:
