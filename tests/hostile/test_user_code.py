@@ -336,6 +336,23 @@ def test_encoded_texts_of_the_caller_s_class() -> None:
     assert kwire.from_json("TopicRecord", 0, value) == topic
 
 
+def test_keys_of_json_that_are_there_only_once() -> None:
+    """Python's KeyError came out."""
+
+    class Once(str):
+        def __eq__(self, other: object) -> bool:
+            asked.append(other)
+            return asked == ["name"]
+
+        def __hash__(self) -> int:
+            return hash("name")
+
+    asked: list[object] = []
+    value = {Once("other"): "t", "topicId": "A" * 22}
+    message: Any = kwire.from_json("TopicRecord", 0, value)
+    assert message.name == "t" and asked == ["name"]
+
+
 def test_an_api_key_that_equals_any() -> None:
     class Key(int):
         def __eq__(self, other: object) -> bool:
