@@ -101,7 +101,8 @@ cdef object take_bytes(const kw_field *field, object value):
     if type(value) is bytes:
         return value
     try:
-        if isinstance(value, memoryview) and value.contiguous and value.itemsize == 1 and value.ndim == 1:
+        # of other items, such as signed ones, it would not equal the same bytes
+        if isinstance(value, memoryview) and value.contiguous and value.format == "B" and value.ndim == 1:
             return value
     except ValueError:
         refuse(field, "the memoryview was released")
