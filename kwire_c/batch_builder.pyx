@@ -663,17 +663,23 @@ cdef int _read_form(Form *form, magic, codec, timestamp_type, producer_id, produ
     number = _CODEC_NUMBERS.get(codec) if isinstance(codec, str) else None
     if number is None:
         raise EncodeError(f"unknown compression codec {brief(codec)}", path="codec")
-    form.log_append = timestamp_type == "log_append"
+    # an array would be compared item by item
+    stamps = str.__str__(timestamp_type) if isinstance(timestamp_type, str) else None
+    form.log_append = stamps == "log_append"
     try:
         form.magic = <int> bounded(magic, "magic", 0, 2)  # read once: an int of the caller's class may say another one
     except (EncodeError, TypeError):
         raise EncodeError(f"expected magic 0, 1 or 2, got {brief(magic)}", path="magic") from None
-    if timestamp_type != "create" and not form.log_append and (timestamp_type != "none" or form.magic):
+    if stamps != "create" and not form.log_append and (stamps != "none" or form.magic):
         raise EncodeError(f"magic {form.magic} does not support timestamp type {brief(timestamp_type)}",
                           path="timestamp_type")
     form.codec, form.base_stamp = number, -1
+    form.producer = bounded(producer_id, "producer_id", INT64_MIN, INT64_MAX)
+    form.epoch = bounded(producer_epoch, "producer_epoch", -32768, 32767)
+    form.sequence = bounded(base_sequence, "base_sequence", -INT32_MAX - 1, INT32_MAX)
+    form.leader = bounded(partition_leader_epoch, "partition_leader_epoch", -INT32_MAX - 1, INT32_MAX)
     if form.magic != 2:
-        if (producer_id, producer_epoch, base_sequence, partition_leader_epoch) != (-1, -1, -1, -1) or (
+        if form.producer != -1 or form.epoch != -1 or form.sequence != -1 or form.leader != -1 or (
             transactional or control or delete_horizon is not None
         ):
             raise EncodeError(f"magic {form.magic} does not support producer ids, transactions, control batches, "
@@ -685,7 +691,8 @@ cdef int _read_form(Form *form, magic, codec, timestamp_type, producer_id, produ
     form.takes_stamp = delete_horizon is None and base_timestamp is None
     if delete_horizon is not None:
         form.base_stamp = bounded(delete_horizon, "delete_horizon", INT64_MIN, INT64_MAX)
-        if base_timestamp is not None and base_timestamp != delete_horizon:
+        if base_timestamp is not None and \
+                bounded(base_timestamp, "base_timestamp", INT64_MIN, INT64_MAX) != form.base_stamp:
             raise EncodeError("base_timestamp differs from delete_horizon, which is stored in its place",
                               path="base_timestamp")
         form.attributes |= KW_ATTR_DELETE_HORIZON
@@ -697,10 +704,6 @@ cdef int _read_form(Form *form, magic, codec, timestamp_type, producer_id, produ
         form.attributes |= KW_ATTR_TRANSACTIONAL
     if control:
         form.attributes |= KW_ATTR_CONTROL
-    form.producer = bounded(producer_id, "producer_id", INT64_MIN, INT64_MAX)
-    form.epoch = bounded(producer_epoch, "producer_epoch", -32768, 32767)
-    form.sequence = bounded(base_sequence, "base_sequence", -INT32_MAX - 1, INT32_MAX)
-    form.leader = bounded(partition_leader_epoch, "partition_leader_epoch", -INT32_MAX - 1, INT32_MAX)
     return 0
 
 

@@ -819,11 +819,15 @@ def gather(inputs, tuple fields, *, committed=False, control=False, views=False,
     gatherer.window.time_from = INT64_MIN if low is None else clipped(low, "start_timestamp")
     gatherer.window.time_last = INT64_MAX if high is None else last_before(high, "end_timestamp")
     blocks = []
+    if places is not None:
+        places = tuple(places)
     if total is None:
         for data in inputs:
             block = pin(data, "data" if len(inputs) == 1 else f"data[{len(blocks)}]")
             blocks.append(block)
             gatherer.left_bytes += (<Block> block).size
+        if places is not None and len(<tuple> places) != len(blocks):
+            raise ValueError(f"expected a place for each of {len(blocks)} inputs, got {len(<tuple> places)}")
     else:
         gatherer.left_bytes = max(0, clipped(total))
     if decide is not None:

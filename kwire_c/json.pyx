@@ -25,6 +25,7 @@ UNKNOWN = "_unknownTags"
 _UUID = re.compile("[A-Za-z0-9_-]{22}(?:==)?")
 _DOUBLE = re.compile(r"[+-]?(?:NaN|Infinity|(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)")
 _TAG = re.compile("0|[1-9][0-9]{0,9}")
+cdef object _MISSING = object()
 
 
 class Refusal(Exception):
@@ -201,10 +202,9 @@ def to_json(message, version):
 
 
 cdef object decoded(object value, object decoder, str kind):
-    if not isinstance(value, str):
-        raise Refusal(f"expected {kind}, got {type(value).__name__}")
+    text = text_of(value, kind)  # slices and sums of one of the caller's class may be anything
     try:
-        return decoder(value)
+        return decoder(text)
     except ValueError:
         raise Refusal(f"invalid {kind}") from None
 
@@ -314,6 +314,8 @@ cdef dict unknown_tags(object tags):
         raise Refusal(f"expected an object, got {type(tags).__name__}", f".{UNKNOWN}")
     unknown = {}
     for tag, data in tags.items():
+        if isinstance(tag, str) and type(tag) is not str:  # int() of one of the caller's class may be any
+            tag = str.__str__(tag)
         if not (isinstance(tag, str) and _TAG.fullmatch(tag) and int(tag) <= 0x7fffffff):  # "05" is no other 5
             raise Refusal(f"invalid tag number {brief(tag)}", f".{UNKNOWN}")
         try:
@@ -327,18 +329,19 @@ cdef dict unknown_tags(object tags):
 cdef int from_key(const kw_plan *plan, const kw_op *op, PyObject *self, dict value, bint mandatory) except -1:
     """Set a field from its key in the object: its newest name, or an older one that the version had."""
     name = <object>op.field.json
-    if name not in value:
+    found = value.get(name, _MISSING)  # looked up once: keys of the caller's class may equal any, or not
+    if found is _MISSING:
         message = <Message>plan.cls.message
         for old, versions in message.renamed.get((<object>plan.cls.label, name), ()):
-            if plan.version in versions and old in value:
-                name = old
+            found = value.get(old, _MISSING) if plan.version in versions else _MISSING
+            if found is not _MISSING:
                 break
         else:
             if mandatory:
                 raise Refusal(f"version {plan.version} needs the key {name!r}", f".{<object>op.field.name}")
             return 0
     try:
-        from_value(op, self, value[name])
+        from_value(op, self, found)
     except Refusal as refusal:
         refusal.path.append(f".{<object>op.field.name}")
         raise

@@ -17,7 +17,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport INT64_MIN, int16_t, int32_t, int64_t, int8_t, uint16_t, uint32_t, uint8_t
 from libc.string cimport memcmp, memcpy
 
-from kwire_c.buffers cimport holds_objects, is_no_row
+from kwire_c.buffers cimport holds_objects, is_no_row, take_view
 from kwire_c.core cimport (
     KW_ARRAY, KW_BOOL, KW_BYTES, KW_FLOAT64, KW_INT16, KW_INT32, KW_INT64, KW_INT8, KW_PLACE, KW_RECORDS, KW_SLOT,
     KW_STRING, KW_STRUCT, KW_UINT16, KW_UINT32, KW_UNKNOWN_AT, KW_UUID, PyGetSetDef, PyObject_GC_IsTracked,
@@ -101,13 +101,14 @@ cdef object take_bytes(const kw_field *field, object value):
     if type(value) is bytes:
         return value
     try:
-        if isinstance(value, memoryview) and value.contiguous and value.itemsize == 1 and value.ndim == 1:
+        # of other items, such as signed ones, it would not equal the same bytes
+        if isinstance(value, memoryview) and value.contiguous and value.format == "B" and value.ndim == 1:
             return value
     except ValueError:
         refuse(field, "the memoryview was released")
     if isinstance(value, (str, int, list, tuple)) or not PyObject_CheckBuffer(value) or holds_objects(value):
         wrong(field, "bytes", value)
-    return memoryview(value).tobytes()
+    return take_view(value, f"{<object>field.owner.label} {<object>field.name}").tobytes()
 
 
 cdef object take_ints(const kw_field *field, object value):

@@ -20,7 +20,7 @@ from libc.string cimport memset
 
 cimport cython
 
-from kwire_c.buffers cimport fill_buffer, holds_objects, is_no_row, take_buffer
+from kwire_c.buffers cimport fill_buffer, holds_objects, is_no_row, take_buffer, take_view
 from kwire_c.core cimport (
     KWIRE_COMPILER, KW_ATTRIBUTES_OFFSET, KW_ATTR_CODEC, KW_ATTR_CONTROL, KW_ATTR_DELETE_HORIZON, KW_ATTR_LOG_APPEND,
     KW_ATTR_TRANSACTIONAL, KW_BATCH_CODEC, KW_BATCH_CRC, KW_BATCH_FORMAT, KW_BATCH_LEGACY_CODEC, KW_BATCH_OK,
@@ -446,7 +446,7 @@ cdef bytes _bytes_of(object data, str what, Py_ssize_t header=-1):
     if type(data) is bytes:
         content = data
     elif PyObject_CheckBuffer(data) and not holds_objects(data):
-        content = memoryview(data).tobytes()
+        content = take_view(data, _which(what, header)).tobytes()
     else:
         raise TypeError(f"{_which(what, header)} must be bytes, not {type(data).__name__}")
     if len(content) > INT32_MAX:
@@ -499,12 +499,14 @@ cdef bytes _encoded(object name, Py_ssize_t header):
 
 
 cdef int _timestamp_type(object name) except -2:
-    if name == "create":
-        return 0
-    if name == "log_append":
-        return 1
-    if name == "none":
-        return -1
+    if isinstance(name, str):  # an array would be compared item by item
+        text = str.__str__(name)
+        if text == "create":
+            return 0
+        if text == "log_append":
+            return 1
+        if text == "none":
+            return -1
     raise ValueError(f"timestamp_type must be 'none', 'create' or 'log_append', not {brief(name)}")
 
 
@@ -778,6 +780,7 @@ cdef RecordBatch new_batch():
 
 
 cdef RecordBatch NOWHERE = new_batch()  # of a Record that was not initialised
+cdef Block NO_BYTES = pin(b"")
 
 seal(RecordBatch)
 seal(RecordIterator)
@@ -827,6 +830,7 @@ cdef class BatchIterator:
     def __cinit__(self, data, verify_crc, errors, limit, strict_tail, position=0):
         if not isinstance(errors, str) or errors not in ("raise", "keep"):
             raise ValueError(f"errors must be 'raise' or 'keep', not {brief(errors)}")
+        self.block = NO_BYTES  # until there are some: code of the caller may run, and find this object
         self.block = pin(data)
         self.verify_crc = verify_crc
         self.keep = errors == "keep"

@@ -100,7 +100,8 @@ def columns_of(
     paths: None gives one struct column "message" with the fields of that version in snake_case (uuid:
     fixed_size_binary(16), bytes and records: binary), else one column per path ("topics.partitions.error_code"), named
     by it: one row per element of the innermost array that the paths pass, none for an empty array; values of outer
-    levels are repeated in each row. lenient: as in decode; errors="keep": bad payloads give no rows and are in .bad.
+    levels are repeated in each row, and all inside a null struct are null. lenient: as in decode; errors="keep": bad
+    payloads give no rows and are in .bad.
     Raises DecodeError, UnsupportedVersionError, LimitError (one message fills more than 2 GiB of a column), ValueError
     for a path that does not exist in that version.
     """

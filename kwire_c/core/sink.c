@@ -60,11 +60,13 @@ int kw_sink_start(kw_sink *s) {
     return status;
 }
 
-int kw_sink_fixed(kw_sink *s, const uint8_t *native) {
+static __attribute__((noinline)) int add_fixed(kw_sink *s, const uint8_t *native, uint8_t there) {
     if (KW_UNLIKELY(spend(s, kw_width[s->kind]) != KW_DONE)) return KW_TOO_WIDE;
-    s->rows++;
-    return append(&s->values, native, kw_width[s->kind]);
+    int status = append(&s->values, native, kw_width[s->kind]);
+    return status == KW_DONE ? mark(s, there, 1) : status;
 }
+
+int kw_sink_fixed(kw_sink *s, const uint8_t *native) { return add_fixed(s, native, 1); }
 
 static inline int add_bytes(kw_sink *s, const uint8_t *data, size_t size) {
     int status = append(&s->values, data, size);
@@ -86,7 +88,7 @@ int kw_sink_struct(kw_sink *s) { return mark(s, 1, 1); }
 int kw_sink_null(kw_sink *s) {
     static const uint8_t zero[16] = {0};
     int status = KW_DONE;
-    if (s->kind < KW_STRING) return kw_sink_fixed(s, zero); /* under a null struct */
+    if (s->kind < KW_STRING) return add_fixed(s, zero, 0); /* under a null struct */
     if (s->kind == KW_STRUCT) {
         for (int i = 0; status == KW_DONE && i < s->n_children; i++) status = kw_sink_null(s->children[i]);
     } else {
@@ -106,7 +108,7 @@ static int add_default(kw_sink *s) {
 }
 
 /* Appends one row of a column, repeated, to another column of the same type. */
-static int repeat_fixed(const kw_sink *from, int64_t row, kw_sink *to, int64_t times) {
+static int repeat_fixed(const kw_sink *from, int64_t row, kw_sink *to, int64_t times, uint8_t there) {
     int width = kw_width[from->kind];
     const uint8_t *value = from->values.data + row * width;
     if (spend(to, (uint64_t)times * (uint64_t)width) != KW_DONE) return KW_TOO_WIDE;
@@ -118,8 +120,7 @@ static int repeat_fixed(const kw_sink *from, int64_t row, kw_sink *to, int64_t t
         for (int64_t i = 0; i < times; i++) memcpy(at + i * width, value, (size_t)width);
     }
     to->values.size += (size_t)(times * width);
-    to->rows += times;
-    return KW_DONE;
+    return mark(to, there, times);
 }
 
 static inline int32_t end_of(const kw_sink *s, int64_t row) {
@@ -148,8 +149,8 @@ static int repeat_bytes(const kw_sink *from, int64_t row, kw_sink *to, int64_t t
 int kw_sink_repeat(const kw_sink *from, int64_t row, kw_sink *to, int64_t times) {
     int status = KW_DONE;
     if (times == 0) return KW_DONE;
-    if (from->kind < KW_STRING) return repeat_fixed(from, row, to, times);
     uint8_t there = from->valid.size == 0 || from->valid.data[row];
+    if (from->kind < KW_STRING) return repeat_fixed(from, row, to, times, there);
     if (from->kind == KW_STRUCT) {
         for (int i = 0; status == KW_DONE && i < from->n_children; i++) {
             status = kw_sink_repeat(from->children[i], row, to->children[i], times);
@@ -279,7 +280,7 @@ static int count_values(const kw_route *route, int64_t walks) {
             kw_sink *sink = step->picks[j].sink;
             if (sink == NULL) continue;
             sink->values.size += (size_t)walks * kw_width[sink->kind];
-            sink->rows += walks;
+            if (mark(sink, 1, walks) < 0) return KW_NO_MEMORY;
         }
         if (step->sink == NULL || step->code == KW_STRUCT) continue;
         step->sink->rows = rows_so_far(step);

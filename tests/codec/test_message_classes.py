@@ -184,6 +184,9 @@ def test_equality_is_by_content() -> None:
 def test_bytes_come_in_as_any_buffer() -> None:
     for value in (b"abc", bytearray(b"abc"), memoryview(b"abc"), memoryview(b"aXbXcX")[::2]):
         assert messages.SaslAuthenticateRequest(auth_bytes=value).auth_bytes == b"abc"
+    for form in "Bbc":  # items of some are signed numbers, or bytes objects
+        message = messages.SaslAuthenticateRequest(auth_bytes=memoryview(b"\0\xff").cast(form))
+        assert message == messages.SaslAuthenticateRequest(auth_bytes=b"\0\xff")
     gone = memoryview(b"abc")
     message = messages.SaslAuthenticateRequest(auth_bytes=gone)
     gone.release()

@@ -91,6 +91,23 @@ def test_each_field_alone_is_as_in_the_whole(name: str) -> None:
                 assert repr(alone.to_numpy().tolist()) == repr(wanted.to_pylist()), (message, version, field.name)
 
 
+def test_a_number_inside_a_null_struct_is_null() -> None:
+    """It was 0, as if it had been in the message."""
+    R = messages.DescribeTopicPartitionsRequest
+    cursors = [None, R.Cursor(topic_name="t", partition_index=7), None, R.Cursor(topic_name="u")]
+    asked = [R.TopicRequest(name="a"), R.TopicRequest(name="b")]
+    for tags in ({}, {100: b""}):  # read without objects, and with them
+        payloads = [kwire.encode(R(topics=asked, cursor=cursor, unknown_tags=tags), 0) for cursor in cursors]
+        alone = kwire.columns_of("DescribeTopicPartitionsRequest", 0, payloads, ["cursor.partition_index"])
+        column = alone["cursor.partition_index"]
+        assert column.to_pylist() == pa.array(column).to_pylist() == [None, 7, None, 0]
+        assert column.null_count == 2 and column.to_numpy().tolist() == [None, 7, None, 0]
+        paths = ["cursor.topic_name", "cursor.partition_index", "topics.name"]
+        rows = kwire.columns_of("DescribeTopicPartitionsRequest", 0, payloads, paths).to_pylist()
+        wanted = [(None, None), ("t", 7), (None, None), ("u", 0)]
+        assert [tuple(row.values()) for row in rows] == [(*pair, name) for pair in wanted for name in "ab"]
+
+
 def metadata(topics: int, partitions: int) -> bytes:
     R = messages.MetadataResponse
     return kwire.encode(R(cluster_id="c", topics=[

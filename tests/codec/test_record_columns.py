@@ -15,6 +15,7 @@ import pyarrow
 import pytest
 
 import kwire
+from kwire_c.columns import gather
 
 pytestmark = pytest.mark.quick
 
@@ -244,3 +245,10 @@ def test_sequences_where_offsets_wrap() -> None:
     wanted = [(1 << 31) - 2, (1 << 31) - 1, 0]
     assert kwire.columns(data, ("sequence",))["sequence"].to_numpy().tolist() == wanted
     assert [record.sequence for batch in kwire.read_batches(data) for record in batch] == wanted
+
+
+@pytest.mark.parametrize("places", [(), [(0, 0)], [(0, 0)] * 3])
+def test_a_place_for_each_input(places: list[tuple[int, int]]) -> None:
+    """Of too few, others were read out of bounds."""
+    with pytest.raises(ValueError, match="expected a place for each of 2 inputs"):
+        gather([b"", b""], ("offset",), max_batch_bytes=1 << 20, places=places)

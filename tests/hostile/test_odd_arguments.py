@@ -213,3 +213,25 @@ def test_no_reference_is_left(call: Callable[[], Any]) -> None:
     for _ in range(1000):
         call()
     assert sys.getrefcount(None) - before < 500  # other threads may refer to None too
+
+
+def test_arrays_and_dates_are_refused_by_name() -> None:
+    """numpy's own ValueError came out: of a comparison item by item, and of a buffer that Python cannot read."""
+    dates, words = np.zeros(2, "M8[s]"), np.array(["create", "none"])
+    for call, name in (
+        (lambda: kwire.Record(1, 1, dates), "key"),
+        (lambda: kwire.Record(1, 1, None, None, [("h", dates)]), "header 0: value"),
+        (lambda: messages.SaslAuthenticateRequest(auth_bytes=dates), "SaslAuthenticateRequest auth_bytes"),
+    ):
+        with pytest.raises(BufferError, match=f"{name} must be a contiguous buffer: cannot include dtype 'M'"):
+            call()
+    with pytest.raises(ValueError, match="timestamp_type must be 'none', 'create' or 'log_append', not array"):
+        kwire.Record(timestamp_type=words)
+    with pytest.raises(EncodeError, match="does not support timestamp type array"):
+        kwire.build_batch(ROWS, timestamp_type=words)
+    for magic in (0, 1):
+        for name in ("producer_id", "producer_epoch", "base_sequence", "partition_leader_epoch"):
+            with pytest.raises(TypeError, match=f"{name} must be an int, not ndarray"):
+                kwire.build_batch(ROWS, magic=magic, **{name: TWO})
+    with pytest.raises(TypeError, match="base_timestamp must be an int, not ndarray"):
+        kwire.build_batch(ROWS, delete_horizon=1, base_timestamp=TWO)

@@ -10,6 +10,7 @@ from array import array
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pytest
@@ -309,6 +310,47 @@ def test_texts_of_the_caller_s_class_become_plain() -> None:
     for call in (kwire.encode, kwire.to_json):
         with pytest.raises(kwire.EncodeError, match=r"coordinator_keys\[1\]: expected str, got int"):
             call(message, 4)
+
+
+class Sliced(str):
+    """A text whose parts are of another text, and whose number is another."""
+
+    __slots__ = ()
+
+    def __getitem__(self, _: Any) -> str:
+        return "AQID"
+
+    def __add__(self, _: Any) -> str:
+        return "AQID"
+
+    def __int__(self) -> int:
+        return 1 << 40
+
+
+def test_encoded_texts_of_the_caller_s_class() -> None:
+    """16 bytes of a uuid were read from the three that its decoded slice had."""
+    topic = messages.TopicRecord(name="t", topic_id=UUID(int=5), unknown_tags={7: b"seven"})
+    value = kwire.to_json(topic, 0)
+    tags = {Sliced(tag): Sliced(data) for tag, data in value["_unknownTags"].items()}
+    value |= {"topicId": Sliced(value["topicId"]), "_unknownTags": tags}
+    assert kwire.from_json("TopicRecord", 0, value) == topic
+
+
+def test_keys_of_json_that_are_there_only_once() -> None:
+    """Python's KeyError came out."""
+
+    class Once(str):
+        def __eq__(self, other: object) -> bool:
+            asked.append(other)
+            return asked == ["name"]
+
+        def __hash__(self) -> int:
+            return hash("name")
+
+    asked: list[object] = []
+    value = {Once("other"): "t", "topicId": "A" * 22}
+    message: Any = kwire.from_json("TopicRecord", 0, value)
+    assert message.name == "t" and asked == ["name"]
 
 
 def test_an_api_key_that_equals_any() -> None:
