@@ -269,6 +269,8 @@ def delete_records(call: Call) -> Any:
         if topic in INTERNAL_TOPICS:  # ReplicaManager.deleteRecordsOnLocalLog
             raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION)
         call.cluster.leads(call.node, partition)
+        if not partition.log.settings.deletes:  # Partition.deleteRecordsOnLeader
+            raise ApiError(ErrorCode.POLICY_VIOLATION)
         row.low_watermark = partition.log.delete_before(one.offset)
 
     return response(topics=[
