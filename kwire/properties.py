@@ -65,15 +65,18 @@ def _logical_lines(text: str) -> list[str]:
     """The lines without blank ones and comments, those that a backslash continues joined by JOINT."""
     lines: list[str] = []
     parts: list[str] = []
+    begun = False  # whether they hold anything
     for natural in _LINE_ENDS.split(text):
         line = natural.lstrip(_BLANKS)
-        if not parts and (not line or line[0] in "#!"):
+        if not begun and (not line or line[0] in "#!"):  # also after lines of nothing but a backslash
+            parts = []
             continue
         continued = (len(line) - len(line.rstrip("\\"))) % 2 == 1
         parts.append(line[:-1] if continued else line)
+        begun = begun or parts[-1] != ""
         if not continued:
             lines.append(JOINT.join(parts))
-            parts = []
+            parts, begun = [], False
     if parts:
         lines.append(JOINT.join(parts))
     return [line for line in lines if line.replace(JOINT, "")]

@@ -28,11 +28,15 @@ class ApiError(KwireError):
 
 
 class InvalidRecordsError(ApiError):
-    """INVALID_RECORD for the records at these places of their batch, each for the same reason (KIP-467)."""
+    """INVALID_RECORD, or INVALID_TIMESTAMP if one of them is for its time: what is wrong with records (KIP-467).
 
-    def __init__(self, places: list[int], reason: str) -> None:
-        super().__init__(ErrorCode.INVALID_RECORD, reason)
-        self.places = places
+    reasons: (place in the batch, reason) of each of them; None: it has no key.
+    """
+
+    def __init__(self, reasons: list[tuple[int, str | None]]) -> None:
+        timed = any(reason is not None for _, reason in reasons)
+        super().__init__(ErrorCode.INVALID_TIMESTAMP if timed else ErrorCode.INVALID_RECORD)
+        self.reasons = reasons
 
 
 class StorageErrors:

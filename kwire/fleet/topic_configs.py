@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 from kwire import schema
 from kwire.fleet.errors import ApiError
 from kwire.schema.error_codes import ErrorCode
+from kwire.storage.formatting.java_semantics import java_double
 
 # type -> DescribeConfigsResponse.ConfigType
 TYPES = {"boolean": 1, "string": 2, "int": 3, "long": 5, "double": 6, "list": 7}
 FIRST_WITH_TIERS = "3.6"  # KIP-405: its configs were internal before
-OF_TIERS = ("local.retention.bytes", "local.retention.ms", "remote.storage.enable")
+_REMOTE = "remote.storage.enable"
+OF_TIERS = ("local.retention.bytes", "local.retention.ms", _REMOTE)
 _BITS, _INTEGER = {"int": 31, "long": 63}, re.compile(r"[+-]?[0-9]{1,30}")
 _REPLICA = re.compile(r"([0-9]+:[0-9]+)?", re.ASCII)
 
@@ -86,6 +88,10 @@ def check_topic_configs(configs: Mapping[str, str], release: str) -> None:
         if name not in known:
             raise ApiError(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {name}")
     check_configs(configs, known)
+    if configs.get(_REMOTE, "").strip().lower() == "true" and schema.is_at_least(release, FIRST_WITH_TIERS):
+        raise ApiError(
+            ErrorCode.INVALID_CONFIG, "Tiered Storage functionality is disabled in the broker. Topic cannot be "
+            "configured with remote log storage.")
 
 
 def check_configs(configs: Mapping[str, str], known: Mapping[str, TopicConfig]) -> None:
@@ -120,7 +126,7 @@ def _number(value: str, kind: str) -> float | None:
     """The number that a text is, None if it is none of its type."""
     if kind == "double":
         try:
-            return float(value)
+            return java_double(value)
         except ValueError:
             return None
     number = int(value) if _INTEGER.fullmatch(value) else None

@@ -14,7 +14,7 @@ from kwire.cli import argparse4j, input_file
 from kwire.compression import zstd
 from kwire.fleet import cluster as fleet_cluster
 from kwire.fleet import faults, fetch_sessions, fleet, proxy
-from kwire.fleet.apis import configs, fetch
+from kwire.fleet.apis import acls, configs, fetch
 from kwire.net import cluster
 from kwire.storage.batches import scanner
 from kwire.storage.isolation import transactions
@@ -54,6 +54,7 @@ def pool() -> tuple[int, int]:
 
 # the first words of a limit -> its numbers in the code, in the order of the table
 LIMITS: dict[str, list[int]] = {
+    "ACLs in a `Fleet`": [acls._MOST_MATCHES],
     "bytes that one batch decompresses to": [kwire.build_info()["limits"]["max_batch_bytes"]],
     "bytes of one frame": [kwire.build_info()["limits"]["max_frame_bytes"]],
     "memory kept for the next call": [*pool(), zstd._MAX_KEPT],

@@ -209,10 +209,11 @@ def test_a_request_without_partitions_begins_a_transaction(connection: SyncConne
     assert end(connection, 0, True, version=3).error_code == 0
 
 
-def test_a_transaction_without_its_partition_is_refused(connection: SyncConnection) -> None:
+@pytest.mark.parametrize(("version", "error"), [(10, E.INVALID_TXN_STATE), (11, E.TRANSACTION_ABORTABLE)])
+def test_a_transaction_without_its_partition_is_refused(connection: SyncConnection, version: int, error: int) -> None:
     init(connection)
-    refused = produce(connection, transactional(0, 0, "a"), version=11, transactional_id="x")
-    assert refused.error_code == E.INVALID_TXN_STATE
+    refused = produce(connection, transactional(0, 0, "a"), version=version, transactional_id="x")
+    assert refused.error_code == error
 
 
 def test_a_late_transaction_is_aborted_by_the_clock(fleet: Fleet, connection: SyncConnection) -> None:

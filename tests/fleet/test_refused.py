@@ -248,6 +248,12 @@ def test_topics_that_are_named_twice_are_not_deleted(fleet: Fleet, connection: S
     ("4.4", "cleanup.policy", " compact , delete ", None),
     ("4.4", "cleanup.policy", "delete,x", "x for configuration cleanup.policy: String must be one of: compact, delete"),
     ("4.4", "preallocate", "TRUE", None),
+    ("4.4", "min.cleanable.dirty.ratio", "1d", None),
+    ("4.4", "min.cleanable.dirty.ratio", "0x1p-1", None),
+    ("4.4", "min.cleanable.dirty.ratio", "nan",
+     "nan for configuration min.cleanable.dirty.ratio: Not a number of type DOUBLE"),
+    ("4.4", "min.cleanable.dirty.ratio", "0_1",
+     "0_1 for configuration min.cleanable.dirty.ratio: Not a number of type DOUBLE"),
     ("2.0", "compression.type", "zstd",
      "zstd for configuration compression.type: String must be one of: uncompressed, snappy, lz4, gzip, producer"),
 ])
@@ -258,6 +264,29 @@ def test_values_of_configs(release: str, name: str, value: str, why: str | None)
     with Fleet(release) as fleet, connect_sync(fleet.bootstrap) as connection:
         row = connection.send(kind(topics=[topic], timeout_ms=1000), 2).topics[0]
         assert row.error_message == (f"Invalid value {why}" if why else None)
+
+
+@pytest.mark.parametrize("release", ["3.6", "4.4"])
+def test_there_is_no_tiered_storage(release: str) -> None:
+    kind = M.CreateTopicsRequest
+    with Fleet(release) as fleet, connect_sync(fleet.bootstrap) as connection:
+        for value, code in (("true", E.INVALID_CONFIG), ("false", 0)):
+            topic = kind.CreatableTopic(name="u", num_partitions=1, replication_factor=1, configs=[
+                kind.CreatableTopicConfig(name="remote.storage.enable", value=value)])
+            assert connection.send(kind(topics=[topic], timeout_ms=1000)).topics[0].error_code == code
+
+
+@pytest.mark.parametrize(("release", "why"), [
+    ("4.4", "Duplicate topic name."), ("2.8", "Duplicate topic in request.")])
+def test_a_topic_that_is_named_twice_does_not_grow(release: str, why: str) -> None:
+    kind = M.CreatePartitionsRequest
+    with Fleet(release, topics={"t": 1, "u": 1}) as fleet, connect_sync(fleet.bootstrap) as connection:
+        rows = connection.send(kind(timeout_ms=1000, topics=[
+            kind.CreatePartitionsTopic(name=name, count=count, assignments=None)
+            for name, count in (("t", 2), ("u", 2), ("t", 3))])).results
+        assert {row.name: (row.error_code, row.error_message) for row in rows} == {
+            "t": (E.INVALID_REQUEST, why), "u": (0, None)}
+        assert len(rows) == 2 and len(fleet.cluster.topics["t"].partitions) == 1
 
 
 @pytest.mark.parametrize(("release", "code", "why"), [

@@ -18,6 +18,8 @@ _CLUSTER = 4  # ResourceType
 _OLD_CODES = (6, 4, 12, 3)  # the largest ResourceType, PatternType, AclOperation and AclPermissionType
 _MOST_CODES = (("4.1", (7, 4, 15, 3)), ("3.3", (7, 4, 14, 3)))  # and those from a release on
 _ENUMERATIONS = ("resourceType", "patternType", "operation", "permissionType")
+_MOST_MATCHES = 100_000  # ACLs in an answer to DeleteAcls of several filters
+_TOO_MANY = f"Filters that match the same ACLs may have {_MOST_MATCHES} of them in an answer"
 _TURN = 10_000  # ACLs that are looked at before others are answered
 _PARSES_PRINCIPALS, _PARSES_ANY, _CHECKS_CODES = "2.4", "2.5", "2.8"  # when answers to what is wrong changed
 _WILDCARD, _CLUSTER_NAME = "*", "kafka-cluster"
@@ -162,37 +164,53 @@ def _check(acl: Acl, call: Call) -> None:
 
 @handles("DeleteAcls", controller=True)
 async def delete_acls(call: Call) -> Any:
-    """Delete the ACLs that filters match. Others are answered while there are many of both."""
+    """Delete the ACLs that filters match. Others are answered while there are many of both.
+
+    KRaft's controller gives an ACL to each filter that matches it, ZooKeeper's authorizer to the first one.
+    """
     response, log = messages.DeleteAclsResponse, call.cluster.controller.log
     try:
         filters = [_filter(one, call) for one in call.message.filters]
     except _NoRequest:
         return call.connection.close()
     left = {acl_id: Acl.of(record) for acl_id, record in log.acls.items()}
-    found, seen, looked_at = list[dict[UUID, Acl]](), set[AclFilter](), 0
+    found, seen, looked_at, matches = list[dict[UUID, Acl] | None](), dict[AclFilter, dict[UUID, Acl]](), 0, 0
     for wanted in filters:
-        matching = [] if wanted in seen else [acl_id for acl_id, acl in left.items() if wanted.matches(acl)]
-        found.append({acl_id: left.pop(acl_id) for acl_id in matching})
-        seen.add(wanted)
-        looked_at += len(left)
+        matching = seen.get(wanted)
+        if matching is None:
+            matching = {acl_id: acl for acl_id, acl in left.items() if wanted.matches(acl)}
+            looked_at += len(left)
+        if matches and matches + len(matching) > _MOST_MATCHES:
+            found.append(None)
+            await asyncio.sleep(0)
+            continue
+        matches += len(matching)
+        found.append(matching)
+        seen[wanted] = matching if call.node.offer.is_kraft else {}
+        if not call.node.offer.is_kraft:
+            for acl_id in matching:
+                del left[acl_id]
         if looked_at > _TURN:
             looked_at = 0
             await asyncio.sleep(0)
-    rows, removed = [], list[UUID]()
+    rows, removed = [], dict[UUID, None]()
     for wanted, acls in zip(filters, found, strict=True):
         row = response.DeleteAclsFilterResult(error_message=wanted.problem if call.node.offer.is_kraft else None)
+        rows.append(row)
         if row.error_message is not None:
             row.error_code = ErrorCode.INVALID_REQUEST
+        if acls is None:
+            row.error_code, row.error_message = ErrorCode.POLICY_VIOLATION, _TOO_MANY
+            continue
         for acl_id, acl in acls.items():
             if acl_id not in log.acls:  # another request has deleted it meanwhile
                 continue
-            removed.append(acl_id)
+            removed[acl_id] = None
             gone = response.DeleteAclsMatchingAcl(
                 error_message=None, resource_type=acl.resource_type, resource_name=acl.resource_name,
                 principal=acl.principal, host=acl.host, operation=acl.operation, permission_type=acl.permission_type)
             if call.version >= 1:
                 gone.pattern_type = acl.pattern_type
             row.matching_acls.append(gone)
-        rows.append(row)
     log.append(*(messages.RemoveAccessControlEntryRecord(id=acl_id) for acl_id in removed))
     return response(filter_results=rows)

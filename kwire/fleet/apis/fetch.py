@@ -19,6 +19,7 @@ READ_COMMITTED = 1
 _FIRST_WITH_BATCHES, _FIRST_WITH_MAGIC_1, _FIRST_WITH_ZSTD = 4, 2, 10
 _UNKNOWN = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 _FIRST_WITH_IDS, _FIRST_WITH_LEADERS = 13, 16
+_ALWAYS_ZSTD = "4.0"
 _CONVERTS_LAZILY = "2.0"  # KIP-283
 MOST_BYTES = 55 << 20  # of an answer, but for a first batch that is larger: the broker's fetch.max.bytes (KIP-541)
 
@@ -88,6 +89,8 @@ def _read(call: Call, wanted: dict[FetchKey, Any]) -> list[tuple[FetchKey, Any]]
                 partition_index=key.partition, error_code=_code(call, key, error), high_watermark=-1, records=b"")
             if call.version >= 4 and not (error.code in _UNKNOWN and call.node.offer.at_least("3.0")):
                 row.aborted_transactions = None
+            if error.code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE and call.node.offer.at_least("3.0"):
+                row.records, row.aborted_transactions = None, []
             if call.version >= 12 and error.code in (
                     ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH):
                 partition = _partition(call, key)
@@ -113,6 +116,8 @@ def _read_partition(
     call: Call, partition: Partition, one: Any, row: Any, max_bytes: int, at_least_one: bool
 ) -> None:
     log = partition.log
+    if log.settings.codec == "zstd" and call.version < _FIRST_WITH_ZSTD and not call.node.offer.at_least(_ALWAYS_ZSTD):
+        raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
     call.cluster.leads(call.node, partition, max(one.current_leader_epoch, -1) if call.version >= 9 else -1)
     committed = call.version >= 4 and call.message.isolation_level == READ_COMMITTED
     row.high_watermark, row.last_stable_offset, row.log_start_offset = (
@@ -128,7 +133,8 @@ def _read_partition(
             row.records, row.aborted_transactions = b"", None
             return
     limit = log.last_stable_offset if committed else log.end_offset
-    records = log.read(one.fetch_offset, max(0, max_bytes), limit, at_least_one and call.version >= 3)
+    records = log.read(one.fetch_offset, max(0, max_bytes), limit, at_least_one and call.version >= 3,
+                       cut=call.version >= _FIRST_WITH_BATCHES)
     if committed and records:
         aborted = messages.FetchResponse.AbortedTransaction
         last = list(read_batches(records))[-1].last_offset
@@ -136,20 +142,22 @@ def _read_partition(
             aborted(producer_id=gone.producer_id, first_offset=gone.first_offset)
             for gone in log.aborted_in(one.fetch_offset, last + 1)]
     elif call.version >= 4:
-        row.aborted_transactions = [] if committed else None
-    row.records = _for_version(call.version, records, call.node.offer.at_least(_CONVERTS_LAZILY))
+        cut = max_bytes > 0 and one.fetch_offset < limit  # FetchDataInfo.firstEntryIncomplete: nothing is said
+        row.aborted_transactions = [] if committed and not cut else None
+    row.records = _for_version(
+        call.version, records, one.fetch_offset, call.node.offer.at_least(_CONVERTS_LAZILY))
 
 
-def _for_version(version: int, records: bytes, lazily: bool) -> bytes:
+def _for_version(version: int, records: bytes, offset: int, lazily: bool) -> bytes:
     """The batches in the format that a version of Fetch carries (KafkaApis.maybeConvertFetchedData).
+
+    offset: what was asked for; of batches that are converted and not compressed records before it are left out.
 
     lazily: no more bytes than there were before, but for a first batch that is larger (LazyDownConversionRecords).
     """
     if not records:
         return records
     if version >= _FIRST_WITH_BATCHES:
-        if version < _FIRST_WITH_ZSTD and any(batch.codec == "zstd" for batch in read_batches(records)):
-            raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
         return records
     magic = 1 if version >= _FIRST_WITH_MAGIC_1 else 0
     parts = []
@@ -158,8 +166,12 @@ def _for_version(version: int, records: bytes, lazily: bool) -> bytes:
             continue
         if batch.codec == "zstd":
             raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
-        rows = [(record.timestamp, record.key, record.value) for record in batch]
-        parts.append(build_batch(rows, magic=magic, codec=batch.codec, base_offset=batch.base_offset))
+        kept = [record for record in batch if batch.codec != "none" or record.offset >= offset]
+        rows = [(record.timestamp, record.key, record.value) for record in kept]
+        stamped = magic > 0 and batch.timestamp_type == "log_append"
+        if rows:
+            parts.append(build_batch(rows, magic=magic, codec=batch.codec, base_offset=kept[0].offset,
+                                     timestamp_type="log_append" if stamped else "create"))
     converted = b"".join(parts)
     return converted[: max(len(records), len(parts[0]))] if lazily and parts else converted
 

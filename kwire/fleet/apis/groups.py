@@ -12,6 +12,7 @@ from kwire.codec.messages import decode
 from kwire.errors import KwireError
 from kwire.fleet import operations
 from kwire.fleet.apis.registry import Call, answered, handles
+from kwire.fleet.apis.transactions import no_member
 from kwire.fleet.coordinators.consumer_groups import ConsumerGroup
 from kwire.fleet.coordinators.group_coordinator import check_group_id
 from kwire.fleet.coordinators.groups import (
@@ -378,7 +379,7 @@ def txn_offset_commit(call: Call) -> Any:
             raise ApiError(ErrorCode.INVALID_REQUEST)
         call.cluster.transactions.verify(
             message.transactional_id, message.producer_id, message.producer_epoch, message.group_id,
-            join=call.version >= 5, checked=call.node.offer.at_least("3.6"))
+            join=call.version >= 5, refusal=no_member(call, call.version >= 4))
         member_of = call.version >= 3 and (message.generation_id_or_member_epoch >= 0 or message.member_id)
         return _committing(call, message.group_id, message.group_instance_id) if member_of else (
             call.cluster.groups.made(message.group_id), _any)

@@ -77,7 +77,7 @@ def _find(call: Call, partition: Partition, timestamp: int, special: bool) -> tu
     offset, found, epoch = log.find(timestamp) if special else log.first_at(timestamp, log.start_offset)
     if special and timestamp in (EARLIEST, EARLIEST_LOCAL) and epoch < 0:
         epoch = partition.leader_epoch  # which began where the log did
-    if committed and offset >= log.last_stable_offset and not special:
+    if committed and offset >= log.last_stable_offset and not (special and timestamp in (EARLIEST, EARLIEST_LOCAL)):
         return -1, -1, -1
     return offset, found, epoch
 

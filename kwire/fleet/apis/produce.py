@@ -8,8 +8,10 @@ from kwire import messages
 from kwire.codec.records import read_batches
 from kwire.errors import KwireError
 from kwire.fleet.apis.registry import Call, handles
+from kwire.fleet.apis.transactions import no_member
 from kwire.fleet.cluster import INTERNAL_TOPICS, Partition
 from kwire.fleet.errors import ApiError, InvalidRecordsError
+from kwire.fleet.logs.partition_log import AppendRules
 from kwire.schema.error_codes import ErrorCode
 from kwire_c.record_batch import (
     ATTRIBUTES_OFFSET,
@@ -23,10 +25,13 @@ _FIRST_WITH_BATCHES = 3  # versions 0 to 2 carry message sets of magic 0 and 1
 _FIRST_WITH_ZSTD = 7
 _FIRST_TO_WANT_ID = "2.1"  # a transactional.id with batches of a transaction
 _ADMIN = "__admin_client"  # the client id that may write to internal topics (AdminUtils.ADMIN_CLIENT_ID)
+_FIRST_AT_ZERO = "4.1"
 _ANSWERS_PARTS = "2.8"  # what is no whole batch is INVALID_RECORD; before, such a request ends the connection
 _FIRST_WITH_REASONS = "2.5"  # each of these records has its own; before, the first one is that of the batch
 _FIRST_WITH_PLACES = "2.4"  # KIP-467: INVALID_RECORD, and which records
+_FIRST_WITH_TWO_LIMITS, _FIRST_WITHOUT_DIFFERENCE = "3.6", "4.0"  # KIP-937: before.max.ms, after.max.ms of timestamps
 _FIRST_IN_JAVA = "3.5"  # LogValidator in Java, which ends no text with a full stop
+_FIRST_ABORTABLE = 11  # KIP-890: TRANSACTION_ABORTABLE
 _FIRST_IMPLICIT = 12  # KIP-890: a partition joins the transaction with its first batch
 
 
@@ -123,14 +128,27 @@ def _append(call: Call, partition: Partition, topic: str, records: Any, row: Any
         return
     try:
         row.base_offset, row.log_append_time_ms = partition.log.append(
-            batches, partition.leader_epoch, call.cluster.clock.now_ms())
+            batches, partition.leader_epoch, call.cluster.clock.now_ms(), _rules(call, partition))
     except ApiError as error:
-        if error.code == ErrorCode.INVALID_RECORD and not call.node.offer.at_least(_FIRST_WITH_PLACES):
+        if not call.node.offer.at_least(_FIRST_WITH_PLACES) and (
+                error.reasons[0][1] is None if isinstance(error, InvalidRecordsError) else
+                error.code == ErrorCode.INVALID_RECORD):
             raise ApiError(ErrorCode.CORRUPT_MESSAGE) from None
-        if error.code not in (ErrorCode.CORRUPT_MESSAGE, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE):
+        if error.code not in (
+                ErrorCode.CORRUPT_MESSAGE, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE) and (
+                error.code != ErrorCode.INVALID_TIMESTAMP or call.node.offer.at_least(_FIRST_WITH_PLACES)):
             row.log_start_offset = partition.log.start_offset
         raise
     row.log_start_offset = partition.log.start_offset
+
+
+def _rules(call: Call, partition: Partition) -> AppendRules:
+    """What the release of the node and the version of the request ask of batches."""
+    in_two = call.node.offer.at_least(_FIRST_WITH_TWO_LIMITS)
+    before, after = partition.log.settings.timestamp_limits(
+        in_two=in_two, with_difference=not call.node.offer.at_least(_FIRST_WITHOUT_DIFFERENCE))
+    return AppendRules(before, after, takes_stamped=in_two, begins_at_zero=call.version >= _FIRST_IMPLICIT and (
+        call.node.offer.at_least(_FIRST_AT_ZERO)), refuses_unknown=not call.node.offer.at_least(_FIRST_WITH_REASONS))
 
 
 def _checked(call: Call, records: Any) -> list[Any]:
@@ -166,7 +184,7 @@ def _join_transactions(call: Call, partition: Partition, topic: str, batches: li
         try:
             call.cluster.transactions.verify(
                 call.message.transactional_id, batch.producer_id, batch.producer_epoch, (topic, partition.index),
-                join=call.version >= _FIRST_IMPLICIT, checked=call.node.offer.at_least("3.6"))
+                join=call.version >= _FIRST_IMPLICIT, refusal=no_member(call, call.version >= _FIRST_ABORTABLE))
         except ApiError as error:
             if error.code == ErrorCode.INVALID_TXN_STATE:
                 raise ApiError(error.code, "Partition was not added to the transaction") from None
@@ -176,18 +194,23 @@ def _join_transactions(call: Call, partition: Partition, topic: str, batches: li
 def _say_records(call: Call, row: Any, error: InvalidRecordsError, partition: str) -> None:
     """Say which records are invalid (KIP-467), in the words of the node's release. Other errors have no text."""
     kraft = call.node.offer.is_kraft
-    reason = f"{error.message} in topic partition {partition}{'' if call.node.offer.at_least(_FIRST_IN_JAVA) else '.'}"
+    keyless = (
+        f"Compacted topic cannot accept message without key in topic partition {partition}"
+        f"{'' if call.node.offer.at_least(_FIRST_IN_JAVA) else '.'}")
+    reasons = [(place, keyless if reason is None else reason) for place, reason in error.reasons]
     kind = messages.ProduceResponse.BatchIndexAndErrorMessage
     if not call.node.offer.at_least(_FIRST_WITH_REASONS):
-        row.record_errors = [kind(batch_index=place) for place in error.places]
-        row.error_message = reason
+        row.record_errors = [kind(batch_index=place) for place, _ in reasons]
+        row.error_message = reasons[0][1]
         return
-    row.record_errors = [kind(batch_index=place, batch_index_error_message=reason) for place in error.places]
+    row.record_errors = [kind(batch_index=place, batch_index_error_message=reason) for place, reason in reasons]
     row.error_message = "One or more records have been rejected"
-    if kraft:
-        shown = ", ".join(f"RecordError(batchIndex={place}, message='{reason}')" for place in error.places[:3])
+    if error.code == ErrorCode.INVALID_TIMESTAMP:
+        row.error_message += " due to invalid timestamp"
+    elif kraft:
+        shown = ", ".join(f"RecordError(batchIndex={place}, message='{reason}')" for place, reason in reasons[:3])
         row.error_message += (
-            f" due to {len(error.places)} record errors in total, and only showing the first three errors at most: "
+            f" due to {len(reasons)} record errors in total, and only showing the first three errors at most: "
             f"[{shown}]")
 
 

@@ -234,8 +234,12 @@ def delete_topics(call: Call) -> Any:
 def create_partitions(call: Call) -> Any:
     """Let topics have more partitions."""
     result, new = messages.CreatePartitionsResponse.CreatePartitionsTopicResult, NewPartitions()
+    names = Counter(row.name for row in call.message.topics)
 
     def add(asked: Any, row: Any) -> None:
+        if names[asked.name] > 1:
+            what = "Duplicate topic name." if call.node.offer.is_kraft else "Duplicate topic in request."
+            raise ApiError(ErrorCode.INVALID_REQUEST, what)
         assignments = None if asked.assignments is None else [list(one.broker_ids) for one in asked.assignments]
         have = len(call.cluster.topics[asked.name].partitions) if asked.name in call.cluster.topics else 0
         if not call.node.offer.is_kraft and not have:
@@ -253,7 +257,8 @@ def create_partitions(call: Call) -> Any:
         call.cluster.add_partitions(topic, asked.count, assignments, call.message.validate_only)
 
     return messages.CreatePartitionsResponse(results=answered(
-        call.message.topics, lambda asked: result(name=asked.name), add, attrgetter("explanation")))
+        {row.name: row for row in call.message.topics}.values(), lambda asked: result(name=asked.name), add,
+        attrgetter("explanation")))
 
 
 @handles("DeleteRecords")
@@ -269,6 +274,8 @@ def delete_records(call: Call) -> Any:
         if topic in INTERNAL_TOPICS:  # ReplicaManager.deleteRecordsOnLocalLog
             raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION)
         call.cluster.leads(call.node, partition)
+        if not partition.log.settings.deletes:  # Partition.deleteRecordsOnLeader
+            raise ApiError(ErrorCode.POLICY_VIOLATION)
         row.low_watermark = partition.log.delete_before(one.offset)
 
     return response(topics=[

@@ -15,6 +15,7 @@ from kwire.fleet.errors import ApiError
 from kwire.schema.error_codes import ErrorCode
 
 _CHECKS_NAMES = "3.0"  # DescribeProducers does
+_FIRST_TO_LOOK, _FIRST_ABORTABLE = "3.6", "3.8"  # KIP-890: who writes is a member; TRANSACTION_ABORTABLE
 _STATES = (
     "Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "PrepareEpochFence", "Dead",
 )
@@ -41,6 +42,17 @@ def init_producer_id(call: Call) -> Any:
         if code == ErrorCode.PRODUCER_FENCED and call.version < 4:
             code = ErrorCode.INVALID_PRODUCER_EPOCH
         return response(error_code=code, producer_id=-1, producer_epoch=-1)
+
+
+def no_member(call: Call, knows_abortable: bool) -> ErrorCode | None:
+    """The error for who writes and is no member of the transaction, None: the release does not look (KIP-890).
+
+    knows_abortable: whether the version of the request may be answered so.
+    """
+    if not call.node.offer.at_least(_FIRST_TO_LOOK):
+        return None
+    abortable = knows_abortable and call.node.offer.at_least(_FIRST_ABORTABLE)
+    return ErrorCode.TRANSACTION_ABORTABLE if abortable else ErrorCode.INVALID_TXN_STATE
 
 
 def _fenced(code: ErrorCode, old: bool) -> ErrorCode:
@@ -83,7 +95,7 @@ def _added(
         elif verify_only:
             for partition in wanted:
                 call.cluster.transactions.check_member(
-                    transactional_id, producer_id, epoch, partition, join=False, checked=True)
+                    transactional_id, producer_id, epoch, partition, join=False, refusal=no_member(call, True))
         else:
             members: set[Participant] = set(wanted)
             call.cluster.transactions.join(transactional_id, producer_id, epoch, members)

@@ -59,7 +59,8 @@ class TransactionCoordinator:
     def init(self, transactional_id: str, timeout_ms: int, producer_id: int, epoch: int) -> tuple[int, int]:
         """(producer id, epoch) for a producer that starts, or that goes on after an error (KIP-360).
 
-        An ongoing transaction is aborted, its producer fenced. producer_id, epoch: its own, or -1. Raises ApiError.
+        An ongoing transaction is aborted, its producer fenced. producer_id, epoch: its own, or -1; who asks again
+        after the answer was lost gets the same epoch. Raises ApiError.
         """
         if not transactional_id:
             raise ApiError(ErrorCode.INVALID_REQUEST)
@@ -71,10 +72,24 @@ class TransactionCoordinator:
         elif producer_id >= 0 and not self._may_go_on(known, producer_id, epoch):
             raise ApiError(ErrorCode.PRODUCER_FENCED)
         self._check_whole(known)
-        if known.state == ONGOING:
-            known = self._ended(known, False, {"epoch": known.epoch + 1})  # fence first, then abort
-        known = self._kept(known, self._bumped(known) | {"timeout": timeout_ms / 1000, "state": EMPTY, "started": 0.0})
+        if known.state == ONGOING:  # fence first, then abort
+            fenced = {"epoch": known.epoch + 1, "last_epoch": known.epoch if self._bumps else -1}
+            known = self._ended(known, False, fenced)
+        if producer_id < 0:
+            changes = self._bumped(known) | {"last_epoch": -1}
+        elif epoch == known.epoch or known.epoch == -1:
+            changes = self._bumped(known)
+        elif epoch == known.last_epoch:
+            changes = {}
+        else:
+            raise ApiError(ErrorCode.PRODUCER_FENCED)
+        known = self._kept(known, changes | {"timeout": timeout_ms / 1000, "state": EMPTY, "started": 0.0})
         return known.producer_id, known.epoch
+
+    @property
+    def _bumps(self) -> bool:
+        """Whether each end of a transaction gives a new epoch (transaction.version 2): the fenced one is the last."""
+        return self._cluster.levels.get("transaction.version", 0) >= 2
 
     def _kept(self, known: Transaction, changes: dict[str, Any]) -> Transaction:
         """The transaction with changes, when they are kept. Raises ApiError, MemoryError, and nothing has changed."""
@@ -86,9 +101,7 @@ class TransactionCoordinator:
 
     @staticmethod
     def _may_go_on(known: Transaction, producer_id: int, epoch: int) -> bool:
-        if known.producer_id == producer_id:
-            return epoch in (known.epoch, known.last_epoch)
-        return known.last_producer_id == producer_id
+        return known.producer_id == producer_id or (known.last_producer_id == producer_id and epoch >= _LARGEST_EPOCH)
 
     def _bumped(self, known: Transaction) -> dict[str, Any]:
         """What changes with the next epoch, or the next producer id."""
@@ -137,28 +150,29 @@ class TransactionCoordinator:
 
     def check_member(
         self, transactional_id: str | None, producer_id: int, epoch: int, participant: Participant, *,
-        join: bool, checked: bool,
+        join: bool, refusal: ErrorCode | None,
     ) -> None:
         """Does the participant belong to the producer's transaction (KIP-890)? join: it joins by this request.
 
-        checked: whether the release looks (3.6 and later). Raises ApiError: INVALID_TXN_STATE and others.
+        refusal: the error if it does not, None: the release does not look (before 3.6). Raises ApiError: that one and
+        others.
         """
         if join and transactional_id:
             self.join(transactional_id, producer_id, epoch, {participant})
             return
-        if not checked or not transactional_id:
+        if refusal is None or not transactional_id:
             return
         known = self.of(transactional_id, producer_id, epoch)
         if known.state != ONGOING or participant not in known.participants:
-            raise ApiError(ErrorCode.INVALID_TXN_STATE)
+            raise ApiError(refusal)
 
     def verify(
         self, transactional_id: str | None, producer_id: int, epoch: int, participant: Participant, *,
-        join: bool, checked: bool,
+        join: bool, refusal: ErrorCode | None,
     ) -> None:
         """As check_member, for who writes (AddPartitionsToTxnManager): INVALID_PRODUCER_EPOCH for PRODUCER_FENCED."""
         try:
-            self.check_member(transactional_id, producer_id, epoch, participant, join=join, checked=checked)
+            self.check_member(transactional_id, producer_id, epoch, participant, join=join, refusal=refusal)
         except ApiError as error:
             if error.code == ErrorCode.PRODUCER_FENCED:
                 raise ApiError(ErrorCode.INVALID_PRODUCER_EPOCH) from None

@@ -23,6 +23,7 @@ LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -5, -6  # of tiered storage, which a fl
 _OFFSET_AND_EPOCH_AT, _EPOCH_AT = Struct(">q"), 12
 _epoch = Struct(">i")
 _MARKER = attrgetter("last_offset")
+_NO_TIMESTAMP = -1
 
 
 class Aborted(NamedTuple):
@@ -39,6 +40,24 @@ class Appended(NamedTuple):
 
     base_offset: int
     log_append_time: int
+
+
+class AppendRules(NamedTuple):
+    """What a release and a version of Produce ask of a batch. before, after: as LogSettings.timestamp_limits.
+
+    takes_stamped: LogAppendTime of a producer too, if its times are within the limits; begins_at_zero: a transaction
+    of a producer that is not known in the partition begins with sequence 0 (KIP-890); refuses_unknown: any other
+    sequence of a producer that is not known (before KIP-360).
+    """
+
+    before: int = (1 << 63) - 1
+    after: int = (1 << 63) - 1
+    takes_stamped: bool = False
+    begins_at_zero: bool = False
+    refuses_unknown: bool = False
+
+
+_NO_RULES = AppendRules()
 
 
 class PartitionLog:
@@ -60,36 +79,80 @@ class PartitionLog:
     def last_stable_offset(self) -> int:
         """The offset before which every transaction has ended."""
         first = self.producers.first_unstable()
-        return self.end_offset if first is None else first
+        return self.end_offset if first is None else max(first, self.start_offset)
 
-    def append(self, batches: list[Any], leader_epoch: int, now: int) -> Appended:
+    def append(
+        self, batches: list[Any], leader_epoch: int, now: int, rules: AppendRules = _NO_RULES
+    ) -> Appended:
         """Append the RecordBatches that a producer sent, at least one, as the leader.
 
         Several, and one of magic 0 or 1, become one of magic 2. now: milliseconds. What the producer sent before is not
-        written again. Raises ApiError: CORRUPT_MESSAGE, INVALID_RECORD, MESSAGE_TOO_LARGE and those of producers.
+        written again. Raises ApiError: CORRUPT_MESSAGE, INVALID_RECORD, INVALID_TIMESTAMP, MESSAGE_TOO_LARGE and those
+        of producers.
         """
         if len(batches) > 1 or batches[0].magic < 2:
-            batches = [*read_batches(self._converted(batches))]
-        return self._append(batches[0], leader_epoch, now)
+            self._check_size(max(batch.size for batch in batches))
+            batches = [*read_batches(self._converted(batches, now, rules))]
+        return self._append(batches[0], leader_epoch, now, rules)
 
-    def _converted(self, batches: list[Any]) -> bytes:
+    def _converted(self, batches: list[Any], now: int, rules: AppendRules) -> bytes:
         """A message set as one batch of magic 2, in which the log is."""
         codecs = {batch.codec for batch in batches}
         try:
-            rows = [(r.timestamp, r.key, r.value, r.headers) for batch in batches for r in batch]
+            for batch in batches:
+                self._check_records(batch, now, rules)
+            rows = [(r.own_timestamp, r.key, r.value, r.headers) for batch in batches for r in batch]
+        except ApiError:
+            raise
         except KwireError as error:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
         if not rows:
             raise ApiError(ErrorCode.INVALID_RECORD, "Record batch has no records")
         return build_batch(rows, codec=codecs.pop() if len(codecs) == 1 else "none")
 
-    def _append(self, batch: Any, leader_epoch: int, now: int) -> Appended:
-        data = batch.raw
-        if len(data) > self.settings.max_message_bytes:
+    def _check_records(self, batch: Any, now: int, rules: AppendRules) -> int:
+        """Have the records keys and times that the topic takes (LogValidator.validateRecord)? Their largest time.
+
+        Decompresses and reads all. Raises InvalidRecordsError, and KwireError for records that cannot be read.
+        """
+        smallest, largest, _ = batch.extent()
+        skipped = batch.codec != "none" and self._codec(batch) == batch.codec  # whose keys and values Kafka skips
+        timely = self.settings.log_append_time or (now - rules.before <= smallest and largest <= now + rules.after)
+        stamped = batch.magic > 0 and batch.timestamp_type == "log_append"
+        if timely and not stamped and not self.settings.compacts:
+            return int(largest)
+        reasons = list[tuple[int, str | None]]()
+        for place, record in enumerate(batch):
+            has_time = not self.settings.log_append_time and record.timestamp != _NO_TIMESTAMP
+            if self.settings.compacts and record.key is None:
+                reasons.append((place, None))
+            elif not timely and has_time and not (
+                    _long(now - record.timestamp) <= rules.before and _long(record.timestamp - now) <= rules.after):
+                reasons.append((place, (
+                    f"Timestamp {record.timestamp} of message with offset {record.offset} is out of range. The "
+                    f"timestamp should be within [{_long(now - rules.before)}, {_long(now + rules.after)}]")))
+            elif stamped and not (has_time and rules.takes_stamped):
+                reasons.append((place, (
+                    f"Invalid timestamp type in message {_shown(record, skipped)}. Producer should not set timestamp "
+                    "type to LogAppendTime.")))
+        if reasons:
+            raise InvalidRecordsError(reasons)
+        return int(largest)
+
+    def _check_size(self, size: int) -> None:
+        if size > self.settings.max_message_bytes:
             raise ApiError(
                 ErrorCode.MESSAGE_TOO_LARGE,
-                f"The record batch size in the append to the log is {len(data)} bytes which exceeds the maximum "
+                f"The record batch size in the append to the log is {size} bytes which exceeds the maximum "
                 f"configured value of {self.settings.max_message_bytes}.")
+
+    def _codec(self, batch: Any) -> str:
+        """The codec with which a batch is written."""
+        return self.settings.codec or str(batch.codec)
+
+    def _append(self, batch: Any, leader_epoch: int, now: int, rules: AppendRules) -> Appended:
+        data = batch.raw
+        self._check_size(len(data))
         if not batch.is_valid():
             raise ApiError(ErrorCode.CORRUPT_MESSAGE)
         try:
@@ -100,34 +163,35 @@ class PartitionLog:
             if batch.count != count or count < 1:
                 raise ApiError(
                     ErrorCode.INVALID_RECORD, f"Inconsistent record count {batch.count} for offsets of {count} records")
-            batch.extent()  # decompresses and reads all records
-            keyless = [at for at, record in enumerate(batch) if record.key is None] if self.settings.compacts else []
+            if batch.is_control:
+                raise ApiError(ErrorCode.INVALID_RECORD, "Clients are not allowed to write control records")
+            newest = self._check_records(batch, now, rules)
         except CorruptBatchError as error:
             packed = error.reason.startswith(f"{batch.codec}: ")  # what cannot be decompressed
             code = ErrorCode.UNKNOWN_SERVER_ERROR if packed else ErrorCode.INVALID_RECORD
             raise ApiError(code, str(error)) from error
         except (LimitError, MissingCodecError) as error:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
-        if keyless:
-            raise InvalidRecordsError(keyless, "Compacted topic cannot accept message without key")
-        if batch.is_control:
-            raise ApiError(ErrorCode.INVALID_RECORD, "Clients are not allowed to write control records")
-        append_time = -1
-        if self.settings.log_append_time:
-            append_time = now
-            data = _with_append_time(batch, now)
+        append_time = now if self.settings.log_append_time else -1
+        codec = self._codec(batch)
+        stamped = now if append_time >= 0 else newest
+        if append_time >= 0 or codec != batch.codec or newest != batch.max_timestamp or (
+                batch.timestamp_type == "log_append"):
+            data = _rewritten(batch, codec, append_time)
+            self._check_size(len(data))
         base = self.end_offset
         if batch.producer_id >= 0:
             first, last = batch.base_sequence, sequence_after(batch.base_sequence, count - 1)
-            written = self.producers.check(batch.producer_id, batch.producer_epoch, first, last)
+            written = self.producers.check(
+                batch.producer_id, batch.producer_epoch, first, last, transactional=batch.is_transactional,
+                begins_at_zero=rules.begins_at_zero, refuses_unknown=rules.refuses_unknown)
             if written is not None:
                 return Appended(written.first_offset, written.timestamp)
-        stamped = now if append_time >= 0 else batch.max_timestamp
         appended = Appended(base, append_time)
         written_too: list[Callable[[], None]] = []
         if batch.producer_id >= 0:
             written_too.append(self.producers.adding(
-                batch.producer_id, batch.producer_epoch, WrittenBatch(first, last, base, batch.max_timestamp),
+                batch.producer_id, batch.producer_epoch, WrittenBatch(first, last, base, stamped),
                 transactional=batch.is_transactional))
         self._add(data, base + count - 1, stamped, leader_epoch, now, written_too)
         return appended
@@ -154,7 +218,8 @@ class PartitionLog:
         key = b"\0\0\0\1" if commit else b"\0\0\0\0"
         value = b"\0\0" + coordinator_epoch.to_bytes(4, "big", signed=True)
         data = build_batch(
-            [(now, key, value)], producer_id=producer_id, producer_epoch=epoch, transactional=True, control=True)
+            [(now, key, value)], producer_id=producer_id, producer_epoch=epoch, transactional=True, control=True,
+            timestamp_type="log_append" if self.settings.log_append_time else "create", max_timestamp=now)
         marker = self.end_offset
         first, ending = self.producers.ending(producer_id, epoch, coordinator_epoch, now)
         then = [ending]
@@ -199,10 +264,11 @@ class PartitionLog:
         for event in self.watchers:
             event.set()
 
-    def read(self, offset: int, max_bytes: int, limit: int, at_least_one: bool) -> bytes:
-        """Whole batches from the one with the offset on, up to the offset limit and max_bytes.
+    def read(self, offset: int, max_bytes: int, limit: int, at_least_one: bool, *, cut: bool = False) -> bytes:
+        """The batches from the one with the offset on, up to the offset limit and max_bytes.
 
-        at_least_one: the first batch even if it is larger. Raises ApiError: OFFSET_OUT_OF_RANGE.
+        at_least_one: the first batch even if it is larger; cut: after a first whole one the last one may be cut off, as
+        brokers send it. Raises ApiError: OFFSET_OUT_OF_RANGE.
         """
         if not self.start_offset <= offset <= self.end_offset:
             raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
@@ -211,9 +277,11 @@ class PartitionLog:
         chosen: list[Data] = []
         size = 0
         for entry in self.store.entries(offset, max_bytes):
-            if entry.base_offset >= limit or (size + len(entry.data) > max_bytes and (chosen or not at_least_one)):
+            left = max_bytes - size
+            if entry.base_offset >= limit or (left < len(entry.data) and not (
+                    at_least_one if not chosen else cut and left > 0)):
                 break
-            chosen.append(entry.data)
+            chosen.append(entry.data if not chosen else entry.data[:left])
             size += len(entry.data)
         return b"".join(chosen)
 
@@ -319,10 +387,28 @@ def epochs_from(epochs: list[tuple[int, int]], offset: int) -> list[tuple[int, i
     return [(epoch, offset) for epoch, _ in before[-1:]] + [one for one in epochs if one[1] > offset]
 
 
-def _with_append_time(batch: Any, now: int) -> bytes:
-    """The batch with the broker's time (LogAppendTime)."""
-    return build_batch(
-        [(record.timestamp, record.key, record.value, record.headers) for record in batch],
-        codec=batch.codec, timestamp_type="log_append", producer_id=batch.producer_id,
-        producer_epoch=batch.producer_epoch, base_sequence=batch.base_sequence,
-        transactional=batch.is_transactional, max_timestamp=now)
+def _rewritten(batch: Any, codec: str, append_time: int) -> bytes:
+    """The batch with another codec, or with the broker's time (LogAppendTime), if that is not -1. Raises ApiError."""
+    stamped = append_time >= 0
+    try:
+        return build_batch(
+            [(record.own_timestamp, record.key, record.value, record.headers) for record in batch],
+            codec=codec, producer_id=batch.producer_id, producer_epoch=batch.producer_epoch,
+            base_sequence=batch.base_sequence, transactional=batch.is_transactional,
+            timestamp_type="log_append" if stamped else "create", max_timestamp=append_time if stamped else None)
+    except KwireError as error:
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
+
+
+def _long(number: int) -> int:
+    """The number as Java's long has it, which overflows."""
+    return (number + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+def _shown(record: Any, skipped: bool) -> str:
+    """As DefaultRecord.toString. skipped: as PartialDefaultRecord's, of which key and value were skipped."""
+    none = -1 if skipped else 0
+    key, value = (none if content is None else len(content) for content in (record.key, record.value))
+    return (
+        f"{'Partial' if skipped else ''}DefaultRecord(offset={record.offset}, timestamp={record.timestamp}, "
+        f"key={key} bytes, value={value} bytes)")

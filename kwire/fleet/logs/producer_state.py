@@ -52,20 +52,33 @@ class ProducerStates:
         self.producers: dict[int, Producer] = {}
         self._open: dict[int, int] = {}  # producer id -> the first offset of its ongoing transaction, ascending
 
-    def check(self, producer_id: int, epoch: int, first: int, last: int) -> WrittenBatch | None:
+    def check(
+        self, producer_id: int, epoch: int, first: int, last: int, *, transactional: bool = False,
+        begins_at_zero: bool = False, refuses_unknown: bool = False,
+    ) -> WrittenBatch | None:
         """Is a batch of these sequences the next one (ProducerAppendInfo)? The batch itself if it was written before.
 
-        Raises ApiError: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER.
+        begins_at_zero: a transaction of a producer of which no batch is known begins with sequence 0; refuses_unknown:
+        so does any first batch. Raises ApiError: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER,
+        UNKNOWN_PRODUCER_ID, INVALID_TXN_STATE.
         """
         known = self.producers.get(producer_id)
+        if begins_at_zero and transactional and first and (
+                known is None or (known.first_offset is None and not known.batches and epoch >= known.epoch)):
+            raise ApiError(
+                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"Invalid sequence number for producer {producer_id}: {first} (incoming seq. number). Expected "
+                "sequence 0 for transactions v2 idempotent producer with no existing state.")
         if known is None:
+            if first and refuses_unknown:
+                raise ApiError(ErrorCode.UNKNOWN_PRODUCER_ID)
             return None
         self.check_epoch(producer_id, epoch)
         if epoch == known.epoch:
             for batch in known.batches:
                 if (batch.first_sequence, batch.last_sequence) == (first, last):
                     return batch
-            follows = known.epoch == -1 or first == sequence_after(known.last_sequence, 1) or not known.batches
+            follows = known.epoch == -1 or first == sequence_after(known.last_sequence, 1)
             reason = f"{first} (incoming seq. number), {known.last_sequence} (current end sequence number)"
         else:
             follows = first == 0 or known.epoch == -1
@@ -74,6 +87,8 @@ class ProducerStates:
             raise ApiError(
                 ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
                 f"Out of order sequence number for producer {producer_id}: {reason}")
+        if known.first_offset is not None and not transactional:
+            raise ApiError(ErrorCode.INVALID_TXN_STATE, f"Expected transactional write from producer {producer_id}")
         return None
 
     def adding(

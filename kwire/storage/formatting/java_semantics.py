@@ -10,6 +10,9 @@ T = TypeVar("T")
 Key = TypeVar("Key", str, int)
 
 _INT = re.compile(r"[+-]?\d{1,400}")  # as Java, of any script
+_DOUBLE = re.compile(r"[+-]?(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?)", re.ASCII)
+_HEX_DOUBLE = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+[fFdD]?", re.ASCII)
+_LONGEST_DOUBLE = 400  # characters
 _TRIMMED = "".join(map(chr, range(33)))  # what String.trim takes away
 _FIRST_SIZE = 16
 _SMALL_SET = 4  # items of the largest immutable set that is no hash table
@@ -23,6 +26,18 @@ def java_int(text: str, bits: int = 32) -> int:
     if not -(1 << bits - 1) <= value < 1 << bits - 1:
         raise ValueError(f"not a number of {bits} bits")
     return value
+
+
+def java_double(text: str) -> float:
+    """The number that Double.parseDouble reads. Raises ValueError."""
+    if len(text) <= _LONGEST_DOUBLE and _DOUBLE.fullmatch(text):
+        return float(text if text.endswith(("Infinity", "NaN")) else text.rstrip("fFdD"))
+    if len(text) <= _LONGEST_DOUBLE and _HEX_DOUBLE.fullmatch(text):
+        try:
+            return float.fromhex(text.rstrip("fFdD"))
+        except OverflowError:
+            return float("-inf" if text.startswith("-") else "inf")
+    raise ValueError("not a number")
 
 
 def java_trim(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from kwire.properties import JOINT, Properties, unescaped
 from kwire.schema import files, is_at_least, metadata_versions, releases
 from kwire.storage.formatting.errors import ConfigError, FormatterError
-from kwire.storage.formatting.java_semantics import java_int, java_trim
+from kwire.storage.formatting.java_semantics import java_double, java_int, java_trim
 from kwire.storage.formatting.levels import version_from_text
 from kwire.storage.formatting.properties import read_properties
 from kwire.storage.formatting.rules import rules_of
@@ -30,7 +30,6 @@ _PORT = re.compile(r"[0-9]{1,5}[ \t\f]*+(?:,|\\\n|\Z)")  # after a host and a co
 _BETWEEN = " \t\n\x0b\f\r"  # what may be around a comma
 _HIGHEST_PORT = 65535  # of an InetSocketAddress
 MOST_HOST = 4096  # characters of an entry with a host and a port
-_FLOAT = re.compile(r"[+-]?(NaN|Infinity|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[fFdD]?)")
 _NEEDED = {
     "process.roles", "node.id", "broker.id", "log.dirs", "log.dir", "metadata.log.dir", "controller.listener.names",
     "controller.quorum.voters", "controller.quorum.bootstrap.servers", "listeners", "advertised.listeners",
@@ -476,9 +475,10 @@ def _typed(name: str, kind: str, text: str) -> Any:
         except ValueError:
             raise _invalid(name, text, f"Not a number of type {kind}") from None
     if kind == "DOUBLE":
-        if len(value) > 400 or not _FLOAT.fullmatch(value):
-            raise _invalid(name, text, "Not a number of type DOUBLE")
-        return float(value.rstrip("fFdD") if not value.endswith(("Infinity", "NaN")) else value)
+        try:
+            return java_double(value)
+        except ValueError:
+            raise _invalid(name, text, "Not a number of type DOUBLE") from None
     if kind == "LIST":
         return _split(value) if value else []
     return value
