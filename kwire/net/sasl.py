@@ -142,8 +142,9 @@ class Credentials:
         except ImportError as error:
             raise Refused(f"SCRAM: its library cannot be loaded: {error}") from None
         try:
-            client = ScramClient([self.mechanism], self.user, "")
-            client.password = self._password.encode()  # unchanged: Kafka's brokers and clients do not apply SASLprep
+            client = ScramClient([self.mechanism], "user" if self.user else "", "")
+            # unchanged: Kafka's brokers and clients do not apply SASLprep
+            client.username.username, client.password = self.user, self._password.encode()
             client.set_server_first((yield client.get_client_first().encode()).decode())
             if not LEAST_ITERATIONS <= (count := int(client.iterations)) <= MOST_ITERATIONS:
                 raise Refused(f"the broker asks for {count} iterations, not {LEAST_ITERATIONS} to {MOST_ITERATIONS}")

@@ -457,3 +457,12 @@ def test_kafka_takes_passwords_as_they_are() -> None:
     peer.set_client_final(dialogue.send(peer.get_server_first().encode()).decode())
     with pytest.raises(StopIteration):
         dialogue.send(peer.get_server_final().encode())
+
+
+@pytest.mark.parametrize(("user", "sent"), [
+    ("ｆull", "ｆull"), ("so\u00adft", "so\u00adft"), ("a\tb", "a\tb"), ("a=b,c", "a=3Db=2Cc"),
+])  # fmt: skip
+def test_kafka_takes_users_as_they_are(user: str, sent: str) -> None:
+    """Without SASLprep, which would make another user's name of one."""
+    first = next(sasl.Credentials("SCRAM-SHA-512", user, "x")._scram()).decode()
+    assert first.startswith(f"n,,n={sent},r=")
