@@ -26,6 +26,10 @@ class Clock:
         """Milliseconds since 1970, as Kafka's timestamps."""
         return int(self.now() * 1000)
 
+    def latest_ms(self) -> int:
+        """The latest time that a client may take for now: this clock's or, if it is later, the system's."""
+        return max(self.now_ms(), int(time.time() * 1000))
+
     async def sleep(self, seconds: float) -> None:
         """Wait so many seconds of this clock."""
         await asyncio.sleep(seconds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,7 +17,7 @@ from kwire.schema.error_codes import ErrorCode as E
 from tests.fleet.test_apis import fetch, produce, values
 
 pytestmark = pytest.mark.quick
-NOW = 1_700_000_000_000  # of a ManualClock
+NOW = 4_000_000_000_000  # of a ManualClock that is after the system's
 HOUR = 3_600_000
 
 
@@ -24,13 +25,21 @@ HOUR = 3_600_000
 def fleet(release: str, **configs: str) -> Iterator[Fleet]:
     """A fleet with a topic t, and one of these configs, u."""
     config = messages.CreateTopicsRequest.CreatableTopicConfig
-    with Fleet(release, topics={"t": 1}, clock=ManualClock()) as made, connect_sync(made.bootstrap) as connection:
+    clock = ManualClock(NOW / 1000)
+    with Fleet(release, topics={"t": 1}, clock=clock) as made, connect_sync(made.bootstrap) as connection:
         answer: Any = connection.send(messages.CreateTopicsRequest(timeout_ms=1000, topics=[
             messages.CreateTopicsRequest.CreatableTopic(
                 name="u", num_partitions=1, replication_factor=1,
                 configs=[config(name=name.replace("_", "."), value=value) for name, value in configs.items()])]))
         assert answer.topics[0].error_code == 0
         yield made
+
+
+def test_a_clock_in_the_past_refuses_no_time_of_the_system() -> None:
+    system = int(time.time() * 1000)
+    with Fleet("4.4", topics={"u": 1}, clock=ManualClock()) as made, connect_sync(made.bootstrap) as connection:
+        assert produce(connection, at(system - NOW), topic="u").error_code == 0
+        assert produce(connection, at(system + 2 * HOUR - NOW), topic="u").error_code == E.INVALID_TIMESTAMP
 
 
 def at(*times: int, **more: Any) -> bytes:
@@ -53,11 +62,11 @@ def test_times_beyond_the_limits_are_refused(
 ) -> None:
     version = 5 if release == "1.1" else 9
     with fleet(release, **configs) as made, connect_sync(made.bootstrap) as connection:
-        for time in taken:
-            assert produce(connection, at(0, time), topic="u", version=version).error_code == 0
+        for late in taken:
+            assert produce(connection, at(0, late), topic="u", version=version).error_code == 0
         assert produce(connection, at(-NOW - 1), topic="u", version=version).error_code == 0  # no time at all
-        for time in refused:
-            row = produce(connection, at(0, time), topic="u", version=version)
+        for late in refused:
+            row = produce(connection, at(0, late), topic="u", version=version)
             assert (row.error_code, row.base_offset) == (E.INVALID_TIMESTAMP, -1)
         assert len(made.records("u")) == 2 * len(taken) + 1
 

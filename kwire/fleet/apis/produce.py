@@ -147,6 +147,8 @@ def _rules(call: Call, partition: Partition) -> AppendRules:
     in_two = call.node.offer.at_least(_FIRST_WITH_TWO_LIMITS)
     before, after = partition.log.settings.timestamp_limits(
         in_two=in_two, with_difference=not call.node.offer.at_least(_FIRST_WITHOUT_DIFFERENCE))
+    clock = call.cluster.clock
+    after += clock.latest_ms() - clock.now_ms()  # a ManualClock in the past refuses no client
     return AppendRules(before, after, takes_stamped=in_two, begins_at_zero=call.version >= _FIRST_IMPLICIT and (
         call.node.offer.at_least(_FIRST_AT_ZERO)), refuses_unknown=not call.node.offer.at_least(_FIRST_WITH_REASONS))
 
