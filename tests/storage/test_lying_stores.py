@@ -80,6 +80,18 @@ def test_bytes(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
                 assert code in (0, 1, 2) and "unexpected" not in err
 
 
+def test_a_part_of_an_index_is_not_taken_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = MemoryFileSystem.cat_file
+
+    def half(self: Any, *args: Any, **options: Any) -> bytes:
+        data: bytes = real(self, *args, **options)
+        return data[: len(data) // 2]
+
+    assert LogSegment(FILE).index is not None
+    monkeypatch.setattr(MemoryFileSystem, "cat_file", half)
+    assert LogSegment(FILE).index is None
+
+
 def run_ls() -> tuple[int, str, str]:
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):

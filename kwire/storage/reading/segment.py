@@ -185,7 +185,11 @@ class LogSegment:
 
     def _beside(self, kind: str) -> bytes | None:
         file = self._opened_beside(kind)
-        return None if file is None else file.read(0, min(file.size(), indexes.MOST_BYTES + 1))
+        if file is None:
+            return None
+        size = min(file.size(), indexes.MOST_BYTES + 1)
+        data = file.read(0, size)
+        return data if len(data) == size else None  # not a part of it: it would be taken for all
 
     def _opened_beside(self, kind: str) -> File | None:
         listed = -1 if self.beside is None else self.beside.of(kind)
