@@ -30,13 +30,13 @@ class ApiError(KwireError):
 class InvalidRecordsError(ApiError):
     """INVALID_RECORD, or INVALID_TIMESTAMP if one of them is for its time: what is wrong with records (KIP-467).
 
-    reasons: (place in the batch, reason) of each of them; None: it has no key.
+    reasons: (place in the batch, reason) of the first ones; None: it has no key. count: of all.
     """
 
-    def __init__(self, reasons: list[tuple[int, str | None]]) -> None:
+    def __init__(self, reasons: list[tuple[int, str | None]], count: int) -> None:
         timed = any(reason is not None for _, reason in reasons)
         super().__init__(ErrorCode.INVALID_TIMESTAMP if timed else ErrorCode.INVALID_RECORD)
-        self.reasons = reasons
+        self.reasons, self.count = reasons, count
 
 
 class StorageErrors:

@@ -15,6 +15,7 @@ from kwire.compression import zstd
 from kwire.fleet import cluster as fleet_cluster
 from kwire.fleet import faults, fetch_sessions, fleet, proxy
 from kwire.fleet.apis import acls, configs, fetch
+from kwire.fleet.logs import partition_log
 from kwire.net import cluster
 from kwire.storage.batches import scanner
 from kwire.storage.isolation import transactions
@@ -72,6 +73,7 @@ LIMITS: dict[str, list[int]] = {
     "characters of a pattern": [discovery._MOST_SIGNS],
     "partitions that one request": [fleet_cluster.MOST_PARTITIONS],
     "configs in a": [configs._MOST_CONFIGS, configs._LONGEST_VALUE],
+    "records of a batch that a": [partition_log.MOST_REASONS],
     "events of a": [faults.MOST_EVENTS, faults.MOST_EVENT_TEXT],
     "bytes of a `Fleet`'s answer": [fetch.MOST_BYTES, fetch_sessions.SLOTS],
     "nodes of a": [fleet.MOST_NODES],

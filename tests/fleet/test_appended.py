@@ -12,6 +12,7 @@ import pytest
 import kwire
 from kwire import messages
 from kwire.fleet import Fleet, ManualClock
+from kwire.fleet.logs.partition_log import MOST_REASONS
 from kwire.net import SyncConnection, connect_sync
 from kwire.schema.error_codes import ErrorCode as E
 from tests.fleet.test_apis import fetch, produce, values
@@ -78,6 +79,14 @@ def test_a_wrong_time_is_named() -> None:
     assert [(one.batch_index, one.batch_index_error_message) for one in row.record_errors] == [
         (place, f"Timestamp {NOW + time} of message with offset {place} is out of range. "
                 f"The timestamp should be within [{NOW - 5}, {NOW + HOUR}]") for place, time in ((1, -9), (2, -6))]
+
+
+def test_of_many_refused_records_the_first_are_named() -> None:
+    with fleet("4.4", cleanup_policy="compact") as made, connect_sync(made.bootstrap) as connection:
+        data = kwire.build_batch([(NOW, None, b"")] * (MOST_REASONS + 5), codec="gzip")
+        row = produce(connection, data, topic="u")
+    assert [error.batch_index for error in row.record_errors] == list(range(MOST_REASONS))
+    assert f"due to {MOST_REASONS + 5} record errors in total" in row.error_message
 
 
 def test_a_message_set_has_the_times_of_its_messages() -> None:

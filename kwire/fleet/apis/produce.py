@@ -212,7 +212,7 @@ def _say_records(call: Call, row: Any, error: InvalidRecordsError, partition: st
     elif kraft:
         shown = ", ".join(f"RecordError(batchIndex={place}, message='{reason}')" for place, reason in reasons[:3])
         row.error_message += (
-            f" due to {len(reasons)} record errors in total, and only showing the first three errors at most: "
+            f" due to {error.count} record errors in total, and only showing the first three errors at most: "
             f"[{shown}]")
 
 

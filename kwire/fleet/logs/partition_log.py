@@ -58,6 +58,7 @@ class AppendRules(NamedTuple):
 
 
 _NO_RULES = AppendRules()
+MOST_REASONS = 10_000  # records of a batch of which an answer says what is wrong with them
 
 
 class PartitionLog:
@@ -121,22 +122,28 @@ class PartitionLog:
         stamped = batch.magic > 0 and batch.timestamp_type == "log_append"
         if timely and not stamped and not self.settings.compacts:
             return int(largest)
-        reasons = list[tuple[int, str | None]]()
+        reasons, count = list[tuple[int, str | None]](), 0
         for place, record in enumerate(batch):
             has_time = not self.settings.log_append_time and record.timestamp != _NO_TIMESTAMP
-            if self.settings.compacts and record.key is None:
-                reasons.append((place, None))
-            elif not timely and has_time and not (
-                    _long(now - record.timestamp) <= rules.before and _long(record.timestamp - now) <= rules.after):
-                reasons.append((place, (
+            is_late = not timely and has_time and not (
+                _long(now - record.timestamp) <= rules.before and _long(record.timestamp - now) <= rules.after)
+            is_keyless = self.settings.compacts and record.key is None
+            if not (is_keyless or is_late or (stamped and not (has_time and rules.takes_stamped))):
+                continue
+            count += 1
+            if count > MOST_REASONS:
+                continue
+            reason = None
+            if not is_keyless:
+                reason = (
                     f"Timestamp {record.timestamp} of message with offset {record.offset} is out of range. The "
-                    f"timestamp should be within [{_long(now - rules.before)}, {_long(now + rules.after)}]")))
-            elif stamped and not (has_time and rules.takes_stamped):
-                reasons.append((place, (
+                    f"timestamp should be within [{_long(now - rules.before)}, {_long(now + rules.after)}]"
+                ) if is_late else (
                     f"Invalid timestamp type in message {_shown(record, skipped)}. Producer should not set timestamp "
-                    "type to LogAppendTime.")))
+                    "type to LogAppendTime.")
+            reasons.append((place, reason))
         if reasons:
-            raise InvalidRecordsError(reasons)
+            raise InvalidRecordsError(reasons, count)
         return int(largest)
 
     def _check_size(self, size: int) -> None:
