@@ -319,3 +319,20 @@ def test_assignments_of_a_new_topic(connection: SyncConnection) -> None:
     assert create((0, [1, 1])) == "The manual partition assignment includes the broker 1 more than once."
     assert create((0, [6])) == "The manual partition assignment includes broker 6, but no such broker is registered."
     assert create((1, [1])) == "partitions should be a consecutive 0-based integer sequence"
+
+
+@pytest.mark.parametrize(("release", "answer"), [
+    ("2.5", (E.UNKNOWN_SERVER_ERROR, None)),
+    ("2.6", (E.INVALID_REQUEST, "Null value not supported for topic configs : cleanup.policy,x")),
+    ("3.2", (E.INVALID_REQUEST, "Null value not supported for topic configs : cleanup.policy,x")),
+    ("4.4", (E.INVALID_CONFIG, "Null value not supported for topic configs: cleanup.policy,x")),
+])
+def test_a_topic_with_configs_without_values(release: str, answer: tuple[int, str | None]) -> None:
+    """As the brokers of 2.5.1, 2.6.3, 3.2.3 and 3.9.1 answered."""
+    kind = M.CreateTopicsRequest
+    with Fleet(release) as fleet, connect_sync(fleet.bootstrap) as connection:
+        [row] = connection.send(kind(timeout_ms=1000, topics=[kind.CreatableTopic(
+            name="t", num_partitions=1, replication_factor=1,
+            configs=[kind.CreatableTopicConfig(name=name, value=None) for name in ("cleanup.policy", "x")])])).topics
+        listed: Any = connection.send(M.MetadataRequest(topics=None))
+    assert ((row.error_code, row.error_message), listed.topics) == (answer, [])

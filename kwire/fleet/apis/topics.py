@@ -19,6 +19,7 @@ from kwire.storage.places.discovery import is_topic_name
 MIN_ISR = "min.insync.replicas"
 ELR = "eligible.leader.replicas.version"
 _FIRST_WITH_DEFAULTS = "2.4"  # KIP-464: -1 partitions or replicas are the broker's default, in every version
+_FIRST_TO_REFUSE_NULL = "2.6"  # a config without a value, with ZooKeeper
 _FIRST_WITH_CORDONS = "4.3"  # KIP-1066
 _NO_PARTITIONS = "Number of partitions must be larger than 0."
 _NO_REPLICAS = "Replication factor must be larger than 0."
@@ -49,7 +50,9 @@ def create_topics(call: Call) -> Any:
                 num_partitions=len(topic.partitions), replication_factor=topic.replication_factor,
                 configs=_configs(call, topic) if call.version >= 5 else None, error_message=None))
         except ApiError as error:
-            rows.append(result(name=row.name, error_code=error.code, error_message=error.message))
+            unexpected = error.code == ErrorCode.UNKNOWN_SERVER_ERROR
+            rows.append(result(name=row.name, error_code=error.code,
+                               error_message=error.explanation if unexpected else error.message))
     return messages.CreateTopicsResponse(topics=rows)
 
 
@@ -79,12 +82,17 @@ def _check_with_zookeeper(call: Call, row: Any) -> None:
     """May a broker with ZooKeeper create this topic (ZkAdminManager.createTopics)? Raises ApiError."""
     if row.name in call.cluster.topics:
         raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{row.name}' already exists.")
+    unset = [one.name for one in row.configs if one.value is None]
+    if unset and not call.node.offer.at_least(_FIRST_TO_REFUSE_NULL):  # a NullPointerException
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    if unset:
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"Null value not supported for topic configs : {','.join(unset)}")
     if row.assignments and (row.num_partitions != -1 or row.replication_factor != -1):
         raise ApiError(
             ErrorCode.INVALID_REQUEST, "Both numPartitions or replicationFactor and replicasAssignments were set. Both "
             "cannot be used at the same time.")
     try:
-        check_topic_configs({one.name: one.value for one in row.configs if one.value is not None}, call.node.release)
+        check_topic_configs({one.name: one.value for one in row.configs}, call.node.release)
     except ApiError as error:
         if not error.message.startswith("Unknown") and not call.node.offer.at_least("2.1"):
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, error.message) from None
