@@ -23,7 +23,8 @@ def captures(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -
     """The capture files of paths, each once, sorted within a folder; a pair of frame files by its .jsonl file.
 
     paths: files, pipes ("-" is standard input), folders (searched with their subfolders), globs, or a list of these.
-    Raises FileNotFoundError for a path that does not exist, a glob that matches nothing, a folder without a capture.
+    One that is there twice, plain and as .gz (gzip -k), is read once. Raises FileNotFoundError for a path that does not
+    exist, a glob that matches nothing, a folder without a capture.
     """
     if not isinstance(paths, str | os.PathLike) and not can_iterate(paths):
         raise TypeError(f"paths must be a path or a list of paths, not {type(paths).__name__}")
@@ -32,7 +33,7 @@ def captures(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -
     for path in given:
         for name in _captures_of(_local(path)):
             names[name] = None
-    return list(names)
+    return [name for name in names if not name.endswith(".gz") or name.removesuffix(".gz") not in names]
 
 
 def _local(path: str | os.PathLike[str]) -> str:
