@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 
 from kwire.storage import LogDirectory, LogSegment, discover
+from kwire.storage.places import filesystem
 from kwire.storage.places.filesystem import LocalFile, open_file, open_folder
 from kwire.storage.side_files.checkpoints import read_producer_snapshot
 from tests.storage.making import START, aborted_index, batch, in_transaction, marker, offsets, write_segment
@@ -223,6 +224,18 @@ def test_a_web_server_that_does_not_answer() -> None:
             with pytest.raises(OSError, match=url) as raised:
                 ask()
             assert not isinstance(raised.value, FileNotFoundError)
+
+
+def test_stores_of_many_options_are_not_kept() -> None:
+    """As of tokens that change each hour; who reads from one of them goes on."""
+    first, _ = filesystem.store_of("http://127.0.0.1:1/x", {"token": 0})
+    for number in range(3 * filesystem._MOST_STORES):
+        filesystem.store_of("http://127.0.0.1:1/x", {"token": number})
+        assert len(filesystem._STORES) <= filesystem._MOST_STORES
+    newest = {"token": 3 * filesystem._MOST_STORES - 1}
+    assert filesystem.store_of("http://127.0.0.1:1/y", newest)[0] is filesystem._STORES[
+        os.getpid(), "http://127.0.0.1:1", repr(newest)]
+    assert first.storage_options == {"token": 0}
 
 
 def test_no_python_runs_as_a_file_is_closed(tmp_path: Path) -> None:

@@ -448,6 +448,7 @@ def plain(path: str | os.PathLike[str]) -> str:
 
 
 _STORES: dict[tuple[int, str, str], Any] = {}  # of this process, by host or bucket and options
+_MOST_STORES = 64  # tokens among the options may change each hour
 
 
 def store_of(path: str, options: dict[str, Any] | None = None) -> tuple[Any, str]:
@@ -461,14 +462,17 @@ def store_of(path: str, options: dict[str, Any] | None = None) -> tuple[Any, str
         raise ImportError(f"{shown(path)}: reading URLs needs fsspec: pip install 'kwire[remote]'") from error
     place = os.getpid(), "/".join(path.split("/", 3)[:3]), repr(options or {})
     with _without_secrets(path, options):
-        if place in _STORES:
-            return _STORES[place], str(_STORES[place]._strip_protocol(path))
+        known = _STORES.get(place)
+        if known is not None:
+            return known, str(known._strip_protocol(path))
         if path.startswith(("s3://", "s3a://")):
             store, inner = url_to_fs(path, **{"skip_instance_cache": True, **(options or {})})
             _leave_dates(store)
         else:
             store, inner = url_to_fs(path, **(options or {}))
     if getattr(store, "async_impl", False) and "::" not in path:
+        for oldest in list(_STORES)[: 1 - _MOST_STORES]:
+            _STORES.pop(oldest, None)  # who reads from it holds it
         store = _STORES.setdefault(place, store)
     return store, inner
 
