@@ -36,15 +36,15 @@ def fleet(release: str, **configs: str) -> Iterator[Fleet]:
         yield made
 
 
+def at(*times: int, **more: Any) -> bytes:
+    return kwire.build_batch([(NOW + time, b"k", b"v") for time in times], **more)
+
+
 def test_a_clock_in_the_past_refuses_no_time_of_the_system() -> None:
     system = int(time.time() * 1000)
     with Fleet("4.4", topics={"u": 1}, clock=ManualClock()) as made, connect_sync(made.bootstrap) as connection:
         assert produce(connection, at(system - NOW), topic="u").error_code == 0
         assert produce(connection, at(system + 2 * HOUR - NOW), topic="u").error_code == E.INVALID_TIMESTAMP
-
-
-def at(*times: int, **more: Any) -> bytes:
-    return kwire.build_batch([(NOW + time, b"k", b"v") for time in times], **more)
 
 
 @pytest.mark.parametrize(("release", "configs", "taken", "refused"), [

@@ -313,15 +313,19 @@ def test_ongoing_transactions_are_read_from_the_newest_snapshot_on(
     assert found[".log"] == partition.segments[-1].size
 
 
-def test_ranges_of_a_store_are_read_as_those_of_files(tmp_path: Path) -> None:
-    fsspec = pytest.importorskip("fsspec")
-    store = fsspec.filesystem("memory")
+def check_logs_in(store: Any, name: str, folder: Path) -> None:
+    """Drawn logs, read from a store of memory, have the rows that are visible."""
     for seed in range(4):
-        log = Log(tmp_path / str(seed) / "t-0", random.Random(seed))
-        store.put(str(log.folder), f"/committed-{seed}/t-0", recursive=True)
-        url = f"memory://committed-{seed}"
+        log = Log(folder / str(seed) / "t-0", random.Random(seed))
+        store.put(str(log.folder), f"/{name}-{seed}/t-0", recursive=True)
+        url = f"memory://{name}-{seed}"
         end = LogEnd.of(discover(url))
         assert [offset for file in discover(url) for offset in rows(LogSegment(file.path), end, 300)] == log.visible
+
+
+def test_ranges_of_a_store_are_read_as_those_of_files(tmp_path: Path) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    check_logs_in(fsspec.filesystem("memory"), "committed", tmp_path)
 
 
 def test_a_part_of_an_index_is_not_taken_for_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -334,12 +338,7 @@ def test_a_part_of_an_index_is_not_taken_for_all_of_it(tmp_path: Path, monkeypat
         return data[:-34] if path.endswith(".txnindex") else data
 
     monkeypatch.setattr(type(store), "cat_file", cat_file)
-    for seed in range(4):
-        log = Log(tmp_path / str(seed) / "t-0", random.Random(seed))
-        store.put(str(log.folder), f"/short-{seed}/t-0", recursive=True)
-        url = f"memory://short-{seed}"
-        end = LogEnd.of(discover(url))
-        assert [offset for file in discover(url) for offset in rows(LogSegment(file.path), end, 300)] == log.visible
+    check_logs_in(store, "short", tmp_path)
 
 
 def test_golden_logs_give_the_same_rows_every_way(golden: Path, tmp_path: Path) -> None:

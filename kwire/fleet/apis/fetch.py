@@ -152,7 +152,6 @@ def _for_version(version: int, records: bytes, offset: int, lazily: bool) -> byt
     """The batches in the format that a version of Fetch carries (KafkaApis.maybeConvertFetchedData).
 
     offset: what was asked for; of batches that are converted and not compressed records before it are left out.
-
     lazily: no more bytes than there were before, but for a first batch that is larger (LazyDownConversionRecords).
     """
     if not records:

@@ -69,7 +69,7 @@ def _create(call: Call, row: Any) -> Topic:
         _check_assignments(call, row)
     else:
         _check_with_zookeeper(call, row)
-    configs = {one.name: one.value for one in row.configs if one.value is not None}
+    configs = {one.name: one.value for one in row.configs}
     try:
         return call.cluster.create_topic(
             row.name, row.num_partitions, row.replication_factor, configs, assignments,
