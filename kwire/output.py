@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import IO
 
-_STDOUT = "/dev/stdout"
+_STDIN, _STDOUT = "/dev/stdin", "/dev/stdout"
 
 
 @contextmanager
@@ -27,8 +27,7 @@ def new_file(
     """
     name = os.fspath(path)
     if name == "-":
-        if os.path.isfile(_STDOUT) and any(is_same(source, _STDOUT) for source in inputs):  # of >>
-            raise FileExistsError(17, "is an input of this command, not written to", "standard output")
+        check_standard_output(inputs)
         sys.stdout.flush()
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
@@ -115,6 +114,12 @@ def scratch_folder(path: str | os.PathLike[str]) -> Iterator[str]:
         raise
     finally:
         remove(partial)
+
+
+def check_standard_output(inputs: Iterable[str]) -> None:
+    """Raise FileExistsError if standard output is one of the files that a command reads, as `>>` makes it."""
+    if os.path.isfile(_STDOUT) and any(is_same(_STDIN if name == "-" else name, _STDOUT) for name in inputs):
+        raise FileExistsError(17, "is an input of this command, not written to", "standard output")
 
 
 def check_local(name: str) -> None:

@@ -15,7 +15,7 @@ from kwire.capture.frame_files import is_frame_file, pair_of
 from kwire.capture.upgrade_audit import Audit
 from kwire.cli.terminal import as_text, console, print_json, progress
 from kwire.errors import UnsupportedVersionError
-from kwire.output import new_file
+from kwire.output import check_standard_output, new_file
 
 
 class Release(click.ParamType):  # type: ignore[type-arg,unused-ignore]
@@ -49,6 +49,7 @@ def audit(capture: tuple[str, ...], to: str, as_json: bool, html: str | None, fo
         raise click.UsageError("--json and --html - cannot be used together: both write to standard output")
     result = Audit(to)
     paths = captures(list(capture))
+    check_standard_output(paths)
     with progress("reading", sum(os.path.getsize(path) for path in paths)) as done:
         for path in paths:
             result.captures.append(path)

@@ -15,6 +15,7 @@ from typing import IO, Any
 import click
 
 from kwire.errors import DecodeError, LimitError
+from kwire.output import check_standard_output
 
 MOST_UNPACKED = 1 << 30  # bytes of a gzip stream: commands may hold all of them
 _PIECE = 1 << 20  # bytes that are read at a time
@@ -39,6 +40,7 @@ class InputFile(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         if path == "-":
             if sys.stdin is None:
                 self.fail("standard input is closed", param, ctx)
+            check_standard_output(["-"])
             with suppress(OSError, ValueError):  # if it does not wait for bytes (O_NONBLOCK), they seem to be at an end
                 os.set_blocking(sys.stdin.fileno(), True)
             return unpacked(sys.stdin.buffer, "standard input")
@@ -49,6 +51,7 @@ class InputFile(click.ParamType):  # type: ignore[type-arg,unused-ignore]
             from kwire.storage.places.filesystem import shown
 
             self.fail(f"{shown(path)!r}: {error.strerror}{hint}", param, ctx)
+        check_standard_output([path])
         if ctx is not None:
             ctx.call_on_close(file.close)
         return unpacked(file, path)

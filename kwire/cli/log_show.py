@@ -17,6 +17,7 @@ from kwire.cli.show_records import Filter, Output, Records
 from kwire.cli.terminal import BATCH_FIELDS, print_json, when
 from kwire.codec.json import json_text
 from kwire.codec.records import BadBatch
+from kwire.output import check_standard_output
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:
@@ -238,6 +239,7 @@ def _show_batches(directory: LogDirectory, rows: Records, as_lines: bool) -> Non
 def _show_side_files(paths: Sequence[str], rows: Records, as_lines: bool, arrow: bool) -> None:
     from kwire.storage import read_side_file
 
+    check_standard_output(paths)
     files = []
     for path in paths:
         file = read_side_file(path)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kwire.cli.terminal import LONG, when
+from kwire.output import check_standard_output
 from kwire_c.printable import brief
 
 if TYPE_CHECKING:
@@ -153,7 +154,8 @@ def selection(command: Callable[..., Any]) -> Callable[..., Any]:
 def segments_at(paths: Sequence[str], topics: Sequence[str], partitions: Sequence[int]) -> LogDirectory:
     """The segments at paths; empty topics or partitions: all.
 
-    Raises FileNotFoundError where there are none, which says what there is, and WrongFileError for other files.
+    Raises FileNotFoundError where there are none, which says what there is, WrongFileError for other files, and
+    FileExistsError if standard output is one of them.
     """
     from kwire.storage import LogDirectory
     from kwire.storage.places.filesystem import shown
@@ -175,6 +177,7 @@ def segments_at(paths: Sequence[str], topics: Sequence[str], partitions: Sequenc
         which = " of the selected topics and partitions" if chosen else ""
         raise FileNotFoundError(f"{at}: no log segments found{which}{nearby(paths[0])}")
     _check(directory, chosen)
+    check_standard_output(segment.path for segment in directory.segments)
     return directory
 
 

@@ -12,6 +12,7 @@ import click
 
 from kwire.cli.selectors import Topics
 from kwire.cli.terminal import LAST_OFFSET, counted, not_to_terminal, print_json, when
+from kwire.output import check_standard_output
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:
@@ -38,7 +39,9 @@ def _reading(command: Callable[..., Any]) -> Callable[..., Any]:
 def _read(path: str, offset: int | None, release: str | None) -> ClusterImage:
     from kwire.storage.metadata import ClusterImage
 
-    return ClusterImage.read(path, offset, release)
+    image = ClusterImage.read(path, offset, release)
+    check_standard_output(image.files)
+    return image
 
 
 # show
