@@ -252,6 +252,8 @@ def _kind(name: str) -> str:
     try:
         mode = os.stat(name).st_mode
     except FileNotFoundError:
+        if name.endswith("/"):  # os.path.realpath drops it
+            raise IsADirectoryError(21, "is the name of a folder, expected that of a file", name) from None
         return "none"
     if stat.S_ISREG(mode):
         return "file"

@@ -273,6 +273,8 @@ def test_a_socket_and_a_folder_are_refused(tmp_path: Path) -> None:
         assert (tmp_path / "s").is_socket()
     with pytest.raises(IsADirectoryError), new_file(tmp_path / "folder", force=True):
         pass
+    with pytest.raises(IsADirectoryError, match="name of a folder"), new_file(f"{tmp_path}/none/"):
+        pass
     with pytest.raises(FileNotFoundError), new_file(tmp_path / "none" / "out"):
         pass
     for force in (False, True):
