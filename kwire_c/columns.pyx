@@ -778,10 +778,15 @@ cdef class RecordGatherer:
         return 0
 
 
-cdef int64_t last_before(object end, str name) except? -1:
-    """The last number before an exclusive end, clipped to 64 bits. name: of the argument. Raises TypeError."""
-    cdef int64_t last = clipped(end, name)
-    return clipped(PyNumber_Index(end) - 1) if last == INT64_MAX else max(last, INT64_MIN + 1) - 1
+cdef int set_range(object start, object end, str what, int64_t *first, int64_t *last) except -1:
+    """Set the first and the last of the numbers from start to before end, None for open. Raises TypeError."""
+    first[0] = INT64_MIN if start is None else clipped(start, f"start_{what}")
+    last[0] = INT64_MAX if end is None else clipped(end, f"end_{what}")
+    if (first[0] == INT64_MAX and PyNumber_Index(start) > INT64_MAX) or (end is not None and last[0] == INT64_MIN):
+        first[0], last[0] = INT64_MAX, INT64_MIN  # none: all 64 bits are before start, or none are before end
+    elif end is not None and (last[0] < INT64_MAX or PyNumber_Index(end) == INT64_MAX):
+        last[0] -= 1
+    return 0
 
 
 def gather(inputs, tuple fields, *, committed=False, control=False, views=False, verify_crc=True, errors="raise",
@@ -813,11 +818,9 @@ def gather(inputs, tuple fields, *, committed=False, control=False, views=False,
     gatherer.max_bytes = chunk_bytes
     gatherer.windowed = offsets is not None or timestamps is not None
     low, high = offsets or (None, None)
-    gatherer.window.offset_from = INT64_MIN if low is None else clipped(low, "start_offset")
-    gatherer.window.offset_last = INT64_MAX if high is None else last_before(high, "end_offset")
+    set_range(low, high, "offset", &gatherer.window.offset_from, &gatherer.window.offset_last)
     low, high = timestamps or (None, None)
-    gatherer.window.time_from = INT64_MIN if low is None else clipped(low, "start_timestamp")
-    gatherer.window.time_last = INT64_MAX if high is None else last_before(high, "end_timestamp")
+    set_range(low, high, "timestamp", &gatherer.window.time_from, &gatherer.window.time_last)
     blocks = []
     if places is not None:
         places = tuple(places)

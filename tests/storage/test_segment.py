@@ -104,6 +104,7 @@ def test_a_range_without_an_end_has_the_last_offset_and_time(tmp_path: Path) -> 
     write_segment(tmp_path / "t-0", 0, [
         kwire.build_batch([(5, b"a", b"1"), (last, b"b", b"2")], codec=codec, base_offset=base)
         for base, codec in ((0, "none"), (2, "gzip"))])  # fmt: skip
+    write_segment(tmp_path / "t-2", 0, [kwire.build_batch([(-last - 1, b"a", b"1"), (-last, b"b", b"2")])])
     at_the_end = kwire.build_batch([(5, b"a", b"1"), (5, b"b", b"2")], base_offset=last - 1)
     write_segment(tmp_path / "t-1", last - 1, [at_the_end])
     logs = LogDirectory(tmp_path)
@@ -118,7 +119,10 @@ def test_a_range_without_an_end_has_the_last_offset_and_time(tmp_path: Path) -> 
     assert found(0, start_timestamp=5) == found(0, start_offset=0) == found(0, end_timestamp=last + 1) == [0, 1, 2, 3]
     assert found(0, start_timestamp=last) == [1, 3]
     assert found(0, end_timestamp=last) == found(0, end_timestamp=6) == [0, 2]
-    assert found(0, end_timestamp=-last - 1) == found(0, start_offset=last) == []
+    assert found(0, end_timestamp=-last - 1) == found(0, start_offset=last) == found(0, start_timestamp=last + 1) == []
+    assert found(2, end_timestamp=-last - 1) == found(2, end_timestamp=-last - 2) == []
+    assert found(2, end_timestamp=-last) == [0]
+    assert found(2, start_timestamp=-last - 1) == found(2, start_timestamp=-last - 2) == [0, 1]
     assert found(1, start_timestamp=5) == found(1, end_offset=last + 1) == [last - 1, last]
     assert found(1, start_offset=last) == [last]
     assert found(1, end_offset=last) == [last - 1]
