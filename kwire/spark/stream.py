@@ -63,6 +63,7 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
     def __init__(self, options: Options, schema: StructType) -> None:
         self.options, self.schema = options, schema
         self.frozen: dict[str, int | None] | None = None  # by _name; None: closed, compaction may rewrite it
+        self.initial: StreamOffsets | None = None  # of a new query
         self.reached = StreamOffsets()
         self.turn: Key | None = None  # the partition that is read first under a limit
         self.limited = False
@@ -83,6 +84,7 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
                 start[key] = log.advance(log.start()) if self.options.read_committed else log.end()
             else:
                 start[key] = log.start(None if offset == EARLIEST else offset)
+        self.initial = start
         return start.to_json()
 
     @in_one_line
@@ -103,6 +105,10 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
                 end[key] = self._advance(key, logs[key], place)
         else:
             end.update(self._advance_fairly(logs, places, most))
+        if before == self.initial:
+            end.begun = before
+        elif end == before:  # the same text, or Spark takes it for another place
+            end.begun = before.begun
         self.reached = end
         return end.to_json()
 
@@ -133,9 +139,12 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """Return the tasks of one micro-batch: byte ranges between two offsets.
 
+        Of the first one Spark does not keep the start: it asks for the initial offset again, which may be another now.
         Raises KwireError, with failOnDataLoss, if the bytes between them are not those that were planned.
         """
         before, until = StreamOffsets.from_json(start), StreamOffsets.from_json(end)
+        if until.begun is not None and before != until:
+            before = until.begun
         self.reached = until
         portions: list[Portion] = []
         logs = self._logs_after(before, frozen=False)

@@ -21,22 +21,30 @@ Key = tuple[str, str]
 
 
 class StreamOffsets(dict[Key, LogOffset]):
-    """The place of each partition. complete: partitions that it lacks were added to the logs later."""
+    """The place of each partition. complete: partitions that it lacks were added to the logs later.
+
+    begun: of the end of a query's first micro-batch, where the query began; else None.
+    """
 
     complete = False
+    begun: StreamOffsets | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """{"v": 3, "topics": {"orders": {"0": fields}}}.
+        """{"v": 3, "topics": {"orders": {"0": fields}}}, and with begun its topics as "begun".
 
         Those of LogOffset, without the zeros at the end; of a place at which nothing was read, the offset alone.
         """
+        tree = {"v": VERSION, "topics": self._topics()}
+        return tree if self.begun is None else {**tree, "begun": self.begun._topics()}
+
+    def _topics(self) -> dict[str, dict[str, list[Any]]]:
         topics: dict[str, dict[str, list[Any]]] = {}
         for (topic, partition), place in sorted(self.items(), key=lambda item: _order(item[0])):
             fields = [place.offset] if place.segment is None and not place.log_start else list(place)
             while len(fields) > 1 and fields[-1] == 0:
                 fields.pop()
             topics.setdefault(topic, {})[partition] = fields
-        return {"v": VERSION, "topics": topics}
+        return topics
 
     @classmethod
     def from_json(cls, tree: Mapping[str, Any]) -> StreamOffsets:
@@ -49,16 +57,22 @@ class StreamOffsets(dict[Key, LogOffset]):
             if tree["v"] not in _READ:
                 raise KwireError(f"the checkpoint has offsets of version {tree['v']}, this version of kwire reads "
                                  f"{VERSION}: it was written by a newer one")
-            for topic, partitions in tree["topics"].items():
-                for partition, fields in partitions.items():
-                    offsets[topic, partition] = _checked(LogOffset(*fields))
+            offsets._read_topics(tree["topics"])
+            if "begun" in tree:
+                offsets.begun = cls()
+                offsets.begun._read_topics(tree["begun"])
         except KwireError:
             raise
         except (NotImplementedError, AttributeError, ArithmeticError, LookupError, TypeError, ValueError) as error:
             found = printable(str(tree)[:200])
             raise KwireError(f"the checkpoint does not hold offsets of kwire, but {found}") from error
-        offsets.complete = True
         return offsets
+
+    def _read_topics(self, topics: Mapping[str, Any]) -> None:
+        for topic, partitions in topics.items():
+            for partition, fields in partitions.items():
+                self[topic, partition] = _checked(LogOffset(*fields))
+        self.complete = True
 
     def _read_folders(self, folders: Mapping[str, Any]) -> None:
         """Offsets of version 1: {folder: {"segment": file name, "position": byte, "offset": the next}}."""

@@ -118,6 +118,46 @@ def test_the_same_batch_again_after_a_crash(tmp_path: Path) -> None:
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize("committed", ["true", "false"])
+def test_the_first_batch_again_after_the_logs_have_grown(tmp_path: Path, committed: str) -> None:
+    """Spark keeps no start of the first micro-batch: it asks for the initial offset each time that it plans it."""
+    path = segment(tmp_path / "t-0", 0, batch(0))
+    options = {"startingOffsets": "latest", "readCommitted": committed}
+    query = Query(tmp_path, **options)
+    start = query.reader.initialOffset()
+    append(path, batch(3))
+    segment(tmp_path / "u-0", 0, batch(0, 2))
+    end = query.reader.latestOffset(start, query.limit)
+    append(path, batch(6))
+    segment(tmp_path / "t-0", 9, batch(9))
+    append(tmp_path / "u-0" / f"{0:020d}.log", batch(2))
+    for reader in (query.reader, Query(tmp_path, **options).reader):
+        parts = [part for task in reader.partitions(reader.initialOffset(), end) for part in reader.read(task)]
+        assert [row["offset"] for part in parts for row in part.to_pylist()] == [3, 4, 5, 0, 1]
+        assert reader.partitions(end, end) == []
+    query.restart()
+    query.at = end
+    assert query.offsets() == [6, 7, 8, 9, 10, 11, 2, 3, 4]
+
+
+@pytest.mark.quick
+def test_a_first_batch_without_rows_again_after_the_log_has_rolled(tmp_path: Path) -> None:
+    segment(tmp_path / "t-0", 0, batch(0))
+    segment(tmp_path / "t-0", 3, batch(3))
+    options = {"startingOffsets": "latest", "readCommitted": "true"}
+    query = Query(tmp_path, **options)
+    start = query.reader.initialOffset()
+    end = query.reader.latestOffset(start, query.limit)
+    assert query.reader.latestOffset(end, query.limit) == end
+    segment(tmp_path / "t-0", 6, batch(6))
+    query.restart()
+    assert query.reader.partitions(query.reader.initialOffset(), end) == []
+    assert query.reader.latestOffset(end, query.limit) != end
+    query.at = end
+    assert query.offsets() == [6, 7, 8]
+
+
+@pytest.mark.quick
 def test_starting_offsets(tmp_path: Path) -> None:
     path = segment(tmp_path / "t-0", 0, batch(0), batch(3))
     query = Query(tmp_path, startingOffsets="latest")
