@@ -120,10 +120,13 @@ def decode_records(
 
 
 class _ColumnDecoder:
-    """The function that records() gives to mapInArrow: record rows for a binary column, with the kept columns."""
+    """The function that records() gives to mapInArrow: record rows for a binary column, with the kept columns.
 
-    def __init__(self, decoder: RecordDecoder, payload: str, keep: tuple[str, ...]) -> None:
-        self.decoder, self.payload, self.keep = decoder, payload, keep
+    columns: the names of those that it is given; it takes them by their places, as PySpark passes no names with dots.
+    """
+
+    def __init__(self, decoder: RecordDecoder, columns: list[str], payload: str, keep: tuple[str, ...]) -> None:
+        self.decoder, self.columns, self.payload, self.keep = decoder, columns, payload, keep
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
@@ -131,12 +134,13 @@ class _ColumnDecoder:
         settle()
         decoder = self.decoder
         for batch in batches:
-            payloads = _buffers(batch.column(batch.schema.get_field_index(self.payload)), self.payload)
-            kept = [(name, batch.column(batch.schema.get_field_index(name))) for name in self.keep]
+            payloads = _buffers(batch.column(self.columns.index(self.payload)), self.payload)
+            kept = [batch.column(self.columns.index(name)) for name in self.keep]
             for rows, numbers in row_batches(payloads, decoder.fields, decoder.permissive, decoder.control,
                                              decoder.max_batch_bytes, numbered=bool(kept)):
-                arrays = [column.take(numbers) for _, column in kept]
-                yield pa.RecordBatch.from_arrays([*arrays, *rows.columns], names=[*self.keep, *rows.schema.names])
+                arrays = [column.take(numbers) for column in kept]
+                names = [*self.keep, *rows.schema.names]
+                yield pa.RecordBatch.from_arrays([*arrays, *rows.columns], names=names) if names else rows
 
 
 def _buffers(column: Any, name: str) -> Iterator[Any]:
@@ -164,6 +168,7 @@ def records(
     batch has the kept columns. Raises ValueError for an unknown or duplicate name, TypeError for a column that is not
     binary.
     """
+    from pyspark.sql.functions import col
     from pyspark.sql.types import BinaryType, StructType
 
     decoder = RecordDecoder(fields, "arrow", mode, control, max_batch_bytes)
@@ -177,9 +182,13 @@ def records(
             f'column "{column}" has type {schema[column].dataType.simpleString()}; record batches need a binary column'
         )
     result = fields_schema(decoder.fields, decoder.permissive)
+    if len(set(kept)) < len(kept):
+        raise ValueError(f"duplicate column in keep: {', '.join(kept)}")
     duplicates = set(kept) & set(result.names)
     if duplicates:
         raise ValueError(f"keep and fields both name {', '.join(sorted(duplicates))}; rename the DataFrame's column")
     shape = StructType([*(schema[name] for name in kept), *result.fields])
-    chosen = df.select(*dict.fromkeys([column, *kept]))
-    return chosen.mapInArrow(_ColumnDecoder(decoder, column, kept), shape)
+    columns = list(dict.fromkeys([column, *kept]))
+    chosen = df.select(*(col("`" + name.replace("`", "``") + "`").alias(f"c{place}")
+                         for place, name in enumerate(columns)))
+    return chosen.mapInArrow(_ColumnDecoder(decoder, columns, column, kept), shape)

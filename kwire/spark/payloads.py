@@ -154,6 +154,8 @@ class _Maker:
         if self.permissive:
             arrays.append(pa.nulls(len(columns), pa.string()))
         numbers = _int64([piece.number for piece in pieces]).take(source) if self.numbered else None
+        if not arrays:  # from_arrays would make it empty
+            return pa.RecordBatch.from_struct_array(pa.nulls(len(columns), pa.struct([]))), numbers
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema), numbers
 
     def one_by_one(self, group: list[_Piece]) -> Iterator[tuple[pa.RecordBatch, pa.Array | None]]:

@@ -245,7 +245,8 @@ def test_records_with_arrow_types_that_spark_may_send(spark: SparkSession) -> No
 def test_every_binary_layout_of_arrow(kind: pa.DataType) -> None:
     from kwire.spark.functions import RecordDecoder, _ColumnDecoder
 
-    decode = _ColumnDecoder(RecordDecoder(("offset", "key"), "arrow", "FAILFAST", False, 1 << 20), "p", ("n",))
+    decoder = RecordDecoder(("offset", "key"), "arrow", "FAILFAST", False, 1 << 20)
+    decode = _ColumnDecoder(decoder, ["p", "n"], "p", ("n",))
     values = pa.array([batch(0), None, batch(3)], pa.binary()).cast(kind) if not pa.types.is_binary_view(kind) else (
         pa.array([batch(0), None, batch(3)], kind))
     table = pa.RecordBatch.from_arrays([values, pa.array([10, 11, 12])], names=["p", "n"]).slice(0, 3)
@@ -265,6 +266,25 @@ def test_records_refuses_wrong_columns(spark: SparkSession) -> None:
         records(frame, "offset")
     with pytest.raises(ValueError, match="both name offset"):
         records(frame, "payload", keep=["offset"])
+    with pytest.raises(ValueError, match="duplicate column in keep: offset, offset"):
+        records(frame, "payload", fields=["value"], keep=["offset", "offset"])
+
+
+def test_records_of_columns_with_any_name(spark: SparkSession) -> None:
+    from kwire.spark import records
+
+    frame = spark.createDataFrame([("a", batch(0))], ["kafka.path", "kafka.`value`"])
+    found = records(frame, "kafka.`value`", ["offset"], keep=["kafka.path", "kafka.`value`"])
+    assert [tuple(row) for row in found.collect()] == [("a", batch(0), offset) for offset in range(3)]
+
+
+def test_records_without_fields_are_counted(spark: SparkSession) -> None:
+    from kwire.spark import decode_records, records
+
+    assert sum(rows.num_rows for rows in decode_records((), "arrow")([batch(0), batch(3, 2)])) == 5
+    frame = spark.createDataFrame([("a", batch(0)), ("b", batch(3, 2))], "path string, payload binary")
+    assert sorted(row.path for row in records(frame, "payload", (), keep=["path"]).collect()) == [*"aaabb"]
+    assert records(frame, "payload", ()).count() == 5
 
 
 def test_records_in_a_stream(spark: SparkSession, tmp_path: Path) -> None:
