@@ -28,6 +28,7 @@ DEFAULT_OPEN_COST_BYTES = 4 << 20  # as Spark's spark.sql.files.openCostInBytes
 
 BATCH, STREAM = "batch", "stream"
 
+_MOST_SHOWN = 200  # characters of a value
 _ROWS = (*LOG_KINDS, "capture")  # kinds whose rows are read from files
 
 
@@ -169,11 +170,11 @@ def parse(given: Mapping[str, str], query: str | None = None) -> Options:
     _check_names(options)
     kind = options.get("kind", "records").lower()
     if kind not in KINDS:
-        raise ValueError(f'option kind must be one of {", ".join(KINDS)}, not "{printable(kind)}"')
+        raise ValueError(f'option kind must be one of {", ".join(KINDS)}, not "{as_typed(kind)}"')
     _check_uses(options, kind, query)
     mode = options.get("mode", "FAILFAST").upper()
     if mode not in MODES:
-        raise ValueError(f'option mode must be one of {", ".join(MODES)}, not "{printable(options["mode"])}"')
+        raise ValueError(f'option mode must be one of {", ".join(MODES)}, not "{as_typed(options["mode"])}"')
     topics = _topics(kind, options.get("topic"))
     partitions = _list("partition", options.get("partition"))
     trigger = options.get("maxbytespertrigger")
@@ -212,7 +213,12 @@ def one_of(name: str, value: str, known: tuple[str, ...]) -> str:
     for one in known:
         if one.lower() == value.lower():
             return one
-    raise ValueError(f'{name} must be one of {", ".join(known)}, not "{printable(value)}"')
+    raise ValueError(f'{name} must be one of {", ".join(known)}, not "{as_typed(value)}"')
+
+
+def as_typed(value: str) -> str:
+    """Return a value of the user's as an error text shows it: escaped, at most 200 characters."""
+    return printable(value if len(value) <= _MOST_SHOWN else f"{value[:_MOST_SHOWN]}…")
 
 
 def _check_names(options: Mapping[str, str]) -> None:
@@ -223,10 +229,10 @@ def _check_names(options: Mapping[str, str]) -> None:
         if name in others:
             raise ValueError(f"option {others[name]}: {OF_OTHER_SOURCES[others[name]]}")
         if name.startswith("kafka."):
-            raise ValueError(f"option {printable(name)}: {_FILES}")
+            raise ValueError(f"option {as_typed(name)}: {_FILES}")
         near = get_close_matches(name, [*_WRITTEN, *others], n=1)
         hint = "".join(f"did you mean {_meaning(_WRITTEN.get(other) or others[other])}? " for other in near)
-        raise ValueError(f'unknown option "{printable(name)}"; {hint}the options are {", ".join(NAMES)}')
+        raise ValueError(f'unknown option "{as_typed(name)}"; {hint}the options are {", ".join(NAMES)}')
 
 
 def _meaning(name: str) -> str:
@@ -280,7 +286,7 @@ def _list(name: str, value: str | None) -> tuple[str, ...] | None:
         return None
     parts = tuple(part.strip() for part in value.split(",") if part.strip())
     if not parts:
-        raise ValueError(f'option {name} is a comma list, and empty: "{printable(value)}"')
+        raise ValueError(f'option {name} is a comma list, and empty: "{as_typed(value)}"')
     return parts
 
 
@@ -289,7 +295,7 @@ def _integer(name: str, value: object, least: int | None = None) -> int:
         number = int(str(value))
     except ValueError:
         what = "a number of milliseconds since 1970" if name.endswith("Timestamp") else "an integer"
-        raise ValueError(f'option {name}: "{printable(str(value))}" is not {what}') from None
+        raise ValueError(f'option {name}: "{as_typed(str(value))}" is not {what}') from None
     if least is not None and number < least:
         raise ValueError(f"option {name} must be at least {least}, not {number}")
     return number
@@ -301,7 +307,7 @@ def _timestamp(name: str, value: str | None) -> int | None:
 
 def _boolean(name: str, value: str) -> bool:
     if value.lower() not in ("true", "false"):
-        raise ValueError(f'option {name} must be true or false, not "{printable(value)}"')
+        raise ValueError(f'option {name} must be true or false, not "{as_typed(value)}"')
     return value.lower() == "true"
 
 
@@ -330,7 +336,7 @@ def _offsets(name: str, value: str) -> Bound:
     if text.lower() == "latest":
         return LATEST
     wrong = ValueError(
-        f'option {name} must be "earliest", "latest" or JSON such as {{"orders": {{"0": 23}}}}, not {printable(text)}')
+        f'option {name} must be "earliest", "latest" or JSON such as {{"orders": {{"0": 23}}}}, not {as_typed(text)}')
     try:
         tree = json.loads(text)
     except (ValueError, RecursionError):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import types as spark
 
 from kwire.codec.arguments import can_iterate
+from kwire.spark.options import as_typed
 from kwire_c.arrow import microseconds, widened
 from kwire_c.printable import printable
 
@@ -89,7 +90,7 @@ def chosen_schema(kinds: Mapping[str, spark.DataType], columns: Sequence[str], p
 
 def unknown_column(name: str, known: Iterable[str]) -> str:
     """Return the text of an error: a column that a source does not have."""
-    return f'unknown column "{printable(name)}"; the columns are {", ".join(known)}'
+    return f'unknown column "{as_typed(name)}"; the columns are {", ".join(known)}'
 
 
 def check_columns(schema: spark.StructType, columns: Sequence[str] | None) -> None:

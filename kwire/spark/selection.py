@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from kwire.spark.options import INTERNAL_KINDS, Options
+from kwire.spark.options import INTERNAL_KINDS, Options, as_typed
 from kwire.storage import SegmentFile, discover
 from kwire.storage.places.filesystem import plain, shown
 from kwire.storage.places.path_patterns import alternatives
@@ -70,7 +70,7 @@ def check_offsets(files: Collection[SegmentFile], options: Options) -> None:
                 options.partitions is None or partition in options.partitions)
             if read and (topic, partition) not in there:
                 places = [f"{topic}-{partition}" for topic, partition in sorted(there, key=str)]
-                raise ValueError(f"option {name}: no partition {printable(topic)}-{partition} in "
+                raise ValueError(f"option {name}: no partition {as_typed(topic)}-{partition} in "
                                  f"{_shown_paths(options)}; there {listed(places, 'partition')} {_ALLOWED}")
         if isinstance(bound, dict) and bound and there.isdisjoint(bound):
             places = [f"{topic}-{partition}" for topic, partition in sorted(there, key=str)]
@@ -97,7 +97,7 @@ def _check_values(name: str, chosen: Sequence[Any] | None, there: Collection[Any
     missing = [value for value in chosen or () if value not in there]
     if missing and there:
         values = sorted(value for value in there if value is not None)
-        wrong = ", ".join(f'"{printable(str(value))}"' for value in missing[:_SHOWN])
+        wrong = ", ".join(f'"{as_typed(str(value))}"' for value in missing[:_SHOWN])
         near = get_close_matches(str(missing[0]), [str(value) for value in values], n=1) if name == "topic" else []
         hint = "".join(f'; did you mean "{printable(value)}"?' for value in near)
         which = f"option {name}"

@@ -115,6 +115,13 @@ def test_values_are_escaped_in_errors(name: str) -> None:
     assert str(caught.value).isprintable() and name in str(caught.value)
 
 
+@pytest.mark.parametrize("name", sorted(set(NAMES) - {"path", "paths", "topic", "columns"}))
+def test_long_values_are_cut_in_errors(name: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        parse({"path": "x", name: "?" * 100_000})
+    assert len(str(caught.value)) < 500 and name in str(caught.value)
+
+
 def test_names_of_other_sources_are_none_of_ours() -> None:
     ours = {name.lower() for name in NAMES}
     assert not ours & {name.lower() for name in OF_OTHER_SOURCES}

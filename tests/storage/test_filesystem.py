@@ -162,6 +162,18 @@ def test_a_store_with_wrong_answers_is_an_error(lying: type[Lying], answer: Any)
         list(LogSegment(f"lying://h/t-0/{0:020}.log").column_batches(start=1 << 20, guessed=True))
 
 
+@pytest.mark.parametrize("kind", [OSError, RuntimeError])
+def test_what_a_store_says_is_cut(lying: type[Lying], kind: type[Exception]) -> None:
+    """pyarrow lists every place in which it has not found Hadoop: 15,000 characters."""
+    def answer(data: bytes, start: int) -> bytes:
+        raise kind("not found in " + "/usr/lib, " * 1500)
+
+    lying.answer = staticmethod(answer)
+    with pytest.raises(OSError, match="not found in /usr/lib") as caught:
+        list(LogSegment(f"lying://h/t-0/{0:020}.log").batches())
+    assert len(str(caught.value)) < 1200
+
+
 @pytest.mark.parametrize("entry", [
     lambda entry: None, lambda entry: entry["name"], lambda entry: {**entry, "size": "many"},
     lambda entry: {**entry, "size": 1.5}, lambda entry: {**entry, "name": None},

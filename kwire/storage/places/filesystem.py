@@ -388,7 +388,7 @@ def _without_secrets(path: str, options: Mapping[str, Any] | None = None) -> Ite
             if not unnamed or shown(path) in str(error):
                 raise
             kind = PermissionError if isinstance(error, PermissionError) else OSError
-            text = printable(" ".join(str(error).split()))
+            text = _said(error)
             raise kind(f"{shown(path)}: {text or type(error).__name__}") from error
         if isinstance(error, FileNotFoundError):
             raise FileNotFoundError(2, "no such file or folder", shown(path)) from None
@@ -396,9 +396,17 @@ def _without_secrets(path: str, options: Mapping[str, Any] | None = None) -> Ite
             raise _unknown_scheme(path) from None
         text = type(error).__name__
         if not is_secret:  # a store's own exceptions: no credentials, no such host, a protocol that fsspec lacks
-            text += f": {printable(' '.join(str(error).split()))}"
+            text += f": {_said(error)}"
         raise OSError(f"{shown(path)}: the object store failed to read it: {text}") from None
 
+
+def _said(error: Exception) -> str:
+    """What a store's error says, in one line of at most 1,000 characters: some list all places they looked in."""
+    text = " ".join(str(error).split())
+    return printable(text if len(text) <= _MOST_SAID else f"{text[:_MOST_SAID]}…")
+
+
+_MOST_SAID = 1000
 
 # the package that fsspec needs for URLs with this scheme
 _PACKAGES = {
