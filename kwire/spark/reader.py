@@ -112,7 +112,7 @@ def _read_range(part: SegmentRange, options: Options, shaper: _Shaper | Internal
         for columns in pieces:
             yield from shaper.rows(columns)
             if options.mode == "PERMISSIVE" and columns.bad:
-                yield shaper.bad([_place(bad.error, shown(file.path)) for bad in columns.bad])
+                yield shaper.bad([_place(bad.error, shown(file.path), bad.raw) for bad in columns.bad])
     except (CorruptBatchError, LimitError) as error:
         error.args = (_place(error, getattr(error, "file", None) or shown(file.path))[0],)
         raise
@@ -158,13 +158,17 @@ def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     return batch
 
 
-def _place(error: Any, path: str) -> tuple[str, int | None]:
-    """The text for one bad batch, and its base offset (None if it cannot be read)."""
+def _place(error: Any, path: str, raw: bytes = b"") -> tuple[str, int | None]:
+    """The text for one bad batch, and its base offset (None if it cannot be read). raw: its bytes, if they are known.
+
+    A LimitError has no base offset of its own.
+    """
     corrupt = isinstance(error, CorruptBatchError)
     position = error.position if corrupt else error.offset
-    offset = error.offset if corrupt else getattr(error, "base_offset", -1)
-    place = path if position is None else f"{path}, offset {offset}, byte {position}"
-    return f"{error.reason} at {place}", offset if offset >= 0 else None
+    offset = error.offset if corrupt else int.from_bytes(raw[:8], "big", signed=True) if len(raw) >= 8 else None
+    known = "" if offset is None else f", offset {offset}"
+    place = path if position is None else f"{path}{known}, byte {position}"
+    return f"{error.reason} at {place}", offset if offset is not None and offset >= 0 else None
 
 
 def _array(columns: Any, name: str, field: pa.Field) -> pa.Array:
