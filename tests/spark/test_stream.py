@@ -158,6 +158,22 @@ def test_a_first_batch_without_rows_again_after_the_log_has_rolled(tmp_path: Pat
 
 
 @pytest.mark.quick
+def test_a_truncated_log_that_rolls_after_an_available_now_query_began(tmp_path: Path) -> None:
+    for base in (0, 3, 6):
+        segment(tmp_path / "t-0", base, batch(base))
+    query = Query(tmp_path)
+    assert query.offsets() == list(range(9))
+    (tmp_path / "t-0" / f"{6:020d}.log").unlink()
+    active = segment(tmp_path / "t-0", 3)
+    query.restart()
+    query.reader.prepareForTriggerAvailableNow()
+    append(active, batch(3, 9, partition_leader_epoch=1))
+    segment(tmp_path / "t-0", 12)
+    with pytest.raises(kwire.KwireError, match="the log ends at offset 3; expected offset 9"):
+        query.rows()
+
+
+@pytest.mark.quick
 def test_starting_offsets(tmp_path: Path) -> None:
     path = segment(tmp_path / "t-0", 0, batch(0), batch(3))
     query = Query(tmp_path, startingOffsets="latest")

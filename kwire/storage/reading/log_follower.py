@@ -285,6 +285,10 @@ class LogFollower:
             size = self._unpacked[path]
         return size
 
+    def _is_cut(self, number: int) -> bool:
+        """Does a file hold more than is to be read of it (availableNow)? What is missing may be in the rest."""
+        return 0 <= self.files[number].size < self.files[number].stored
+
     def _path(self, number: int) -> str:
         return shown(self.files[number].path)
 
@@ -383,7 +387,7 @@ class LogFollower:
             if self._has_head(number, at):
                 return self._rewritten(holder, batch, at)
             return self._made_again(f"{batch}, and {_named(at.segment)} is another", due)
-        if found is not None or holder + 1 < len(self.files):
+        if found is not None or (holder + 1 < len(self.files) and not self._is_cut(holder)):
             self._compacted(holder)
             if following is not None:
                 return following
