@@ -221,7 +221,10 @@ def test_a_late_transaction_is_aborted_by_the_clock(fleet: Fleet, connection: Sy
     produce(connection, transactional(0, 0, "a"), transactional_id="x")
     fleet.advance(61)
     assert list_offsets(connection, -1, isolation=1)[1] == 2
-    assert end(connection, 0, True).error_code == E.PRODUCER_FENCED
+    assert end(connection, 0, True, version=3).error_code == E.PRODUCER_FENCED
+    assert end(connection, 0, True).error_code == E.INVALID_TXN_STATE  # as brokers of 4.0.1 and 4.4.0
+    aborted = end(connection, 0, False)
+    assert (aborted.error_code, aborted.producer_epoch) == (0, 1)
 
 
 def test_end_txn_5_needs_its_level() -> None:

@@ -185,10 +185,10 @@ class TransactionCoordinator:
         """
         known = self.transactions.get(transactional_id)
         done = COMMITTED if commit else ABORTED
-        retried = (
-            bump and known is not None and known.producer_id == producer_id and known.last_epoch == epoch
-            and known.state == done)
-        if retried and known is not None:
+        if bump and known is not None and known.state in (COMMITTED, ABORTED) and (
+                self._was_bumped(known, producer_id, epoch)):
+            if known.state != done:
+                raise ApiError(ErrorCode.INVALID_TXN_STATE)
             return known.producer_id, known.epoch
         if known is not None and known.producer_id == producer_id and _PREPARED.get(known.state) == commit:
             self._check_whole(known)
@@ -203,6 +203,14 @@ class TransactionCoordinator:
         if last:
             known = self._kept(known, self._bumped(known))
         return known.producer_id, known.epoch
+
+    @staticmethod
+    def _was_bumped(known: Transaction, producer_id: int, epoch: int) -> bool:
+        """Is this the epoch before the one that the end of the transaction gave (endTxnEpochBumped, retryOnOverflow)?
+        """
+        if known.producer_id == producer_id:
+            return known.epoch == epoch + 1
+        return known.last_producer_id == producer_id and epoch == _LARGEST_EPOCH and known.epoch == 0
 
     def _ended(self, known: Transaction, commit: bool, changes: dict[str, Any]) -> Transaction:
         """The transaction with changes, when it has ended.
