@@ -174,6 +174,59 @@ def test_a_producer_in_a_transaction_writes_in_it() -> None:
         assert produce(connection, of(1, 0, transactional=False)).error_code == 0
 
 
+def joined(connection: SyncConnection) -> None:
+    added = messages.AddPartitionsToTxnRequest
+    connection.send(added(
+        v3_and_below_transactional_id="x", v3_and_below_producer_id=0, v3_and_below_producer_epoch=0,
+        v3_and_below_topics=[added.AddPartitionsToTxnTopic(name="t", partitions=[0])]), 3)
+
+
+@pytest.mark.parametrize(("release", "error"), [("3.9", E.OUT_OF_ORDER_SEQUENCE_NUMBER), ("3.5", 0)])
+def test_no_batch_goes_before_those_that_were_not_in_the_transaction(release: str, error: int) -> None:
+    """Until one of the transaction is written (VerificationStateEntry); brokers of 3.9.1 and 4.4.0 answer so."""
+    with fleet(release) as made, connect_sync(made.bootstrap) as connection:
+        version = connection.versions["Produce"][1]
+        begin(connection)
+        refused = produce(connection, of(0, 0), transactional_id="x", version=version).error_code
+        assert refused == (E.TRANSACTION_ABORTABLE if error else 0)
+        assert produce(connection, of(0, 1, transactional=False), version=version).error_code == (
+            error or E.INVALID_TXN_STATE)
+        joined(connection)
+        assert produce(connection, of(0, 0), transactional_id="x", version=version).error_code == 0
+        assert end(connection, 0, version=3) == 0
+        assert produce(connection, of(0, 1, transactional=False), version=version).error_code == 0
+
+
+def test_a_marker_leaves_the_batches_of_the_next_epoch() -> None:
+    with fleet("4.4") as made, connect_sync(made.bootstrap) as connection:
+        begin(connection)
+        assert produce(connection, of(0, 0), transactional_id="x").error_code == 0
+        assert produce(connection, of(1, 0), transactional_id="x").error_code == E.INVALID_PRODUCER_EPOCH
+        assert end(connection, 0) == 0
+        assert produce(connection, of(1, 1), transactional_id="x").error_code == E.OUT_OF_ORDER_SEQUENCE_NUMBER
+        assert produce(connection, of(1, 0, transactional=False)).error_code == 0
+        assert produce(connection, of(1, 1, transactional=False)).error_code == E.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+@pytest.mark.parametrize("release", ["3.5", "3.9", "4.4"])
+def test_a_transaction_that_goes_on_is_not_looked_up_again(release: str) -> None:
+    """So its next batch may name another transactional id."""
+    with fleet(release) as made, connect_sync(made.bootstrap) as connection:
+        version = min(11, connection.versions["Produce"][1])
+        begin(connection)
+        joined(connection)
+        assert produce(connection, of(0, 0), transactional_id="x", version=version).error_code == 0
+        assert produce(connection, of(0, 1), transactional_id="y", version=version).error_code == 0
+
+
+def test_a_write_outside_of_its_transaction_has_no_text() -> None:
+    with fleet("4.4") as made, connect_sync(made.bootstrap) as connection:
+        begin(connection)
+        assert produce(connection, of(0, 0), transactional_id="x").error_code == 0
+        row = produce(connection, of(0, 1, transactional=False))
+        assert (row.error_code, row.error_message) == (E.INVALID_TXN_STATE, None)
+
+
 @pytest.mark.parametrize(("release", "error"), [("1.1", E.UNKNOWN_PRODUCER_ID), ("2.8", 0)])
 def test_a_producer_that_is_not_known(release: str, error: int) -> None:
     """It may go on with any sequence from 2.5 on (KIP-360)."""
@@ -197,10 +250,7 @@ def test_who_begins_in_its_own_transaction(release: str, version: int, after: tu
     """It is aborted; with transaction.version 2 its end gives the next epoch, before it the epoch is fenced."""
     with fleet(release) as made, connect_sync(made.bootstrap) as connection:
         begin(connection)
-        added = messages.AddPartitionsToTxnRequest
-        connection.send(added(
-            v3_and_below_transactional_id="x", v3_and_below_producer_id=0, v3_and_below_producer_epoch=0,
-            v3_and_below_topics=[added.AddPartitionsToTxnTopic(name="t", partitions=[0])]), 3)
+        joined(connection)
         assert produce(connection, of(0, 0), transactional_id="x", version=version).error_code == 0
         assert begin(connection, (0, 0)) == after
 

@@ -26,6 +26,7 @@ _FIRST_WITH_ZSTD = 7
 _FIRST_TO_WANT_ID = "2.1"  # a transactional.id with batches of a transaction
 _ADMIN = "__admin_client"  # the client id that may write to internal topics (AdminUtils.ADMIN_CLIENT_ID)
 _FIRST_AT_ZERO = "4.1"
+_FIRST_IN_EPOCH, _FIRST_TO_FENCE_FIRST = "4.0", "4.1"
 _ANSWERS_PARTS = "2.8"  # what is no whole batch is INVALID_RECORD; before, such a request ends the connection
 _FIRST_WITH_REASONS = "2.5"  # each of these records has its own; before, the first one is that of the batch
 _FIRST_WITH_PLACES = "2.4"  # KIP-467: INVALID_RECORD, and which records
@@ -149,8 +150,9 @@ def _rules(call: Call, partition: Partition) -> AppendRules:
         in_two=in_two, with_difference=not call.node.offer.at_least(_FIRST_WITHOUT_DIFFERENCE))
     clock = call.cluster.clock
     after += clock.latest_ms() - clock.now_ms()  # a ManualClock in the past refuses no client
-    return AppendRules(before, after, takes_stamped=in_two, begins_at_zero=call.version >= _FIRST_IMPLICIT and (
-        call.node.offer.at_least(_FIRST_AT_ZERO)), refuses_unknown=not call.node.offer.at_least(_FIRST_WITH_REASONS))
+    return AppendRules(
+        before, after, takes_stamped=in_two, begins_at_zero=call.node.offer.at_least(_FIRST_AT_ZERO),
+        refuses_unknown=not call.node.offer.at_least(_FIRST_WITH_REASONS))
 
 
 def _checked(call: Call, records: Any) -> list[Any]:
@@ -180,13 +182,23 @@ def _is_message_set(batches: list[Any]) -> bool:
 
 def _join_transactions(call: Call, partition: Partition, topic: str, batches: list[Any]) -> None:
     """Do the batches belong to the transaction of the request (KIP-890)? Raises ApiError."""
+    refusal, join = no_member(call, call.version >= _FIRST_ABORTABLE), call.version >= _FIRST_IMPLICIT
+    if refusal is None or not call.message.transactional_id:
+        return
     for batch in batches:
         if not batch.is_transactional:
             continue
+        call.cluster.leads(call.node, partition)
+        producers, asked = partition.log.producers, (batch.producer_id, batch.producer_epoch)
+        if call.node.offer.at_least(_FIRST_TO_FENCE_FIRST):
+            producers.check_epoch(*asked)
+        if not producers.must_verify(
+                *asked, batch.base_sequence, bumps_epoch=join,
+                in_epoch=call.node.offer.at_least(_FIRST_IN_EPOCH)):
+            continue
         try:
             call.cluster.transactions.verify(
-                call.message.transactional_id, batch.producer_id, batch.producer_epoch, (topic, partition.index),
-                join=call.version >= _FIRST_IMPLICIT, refusal=no_member(call, call.version >= _FIRST_ABORTABLE))
+                call.message.transactional_id, *asked, (topic, partition.index), join=join, refusal=refusal)
         except ApiError as error:
             if error.code == ErrorCode.INVALID_TXN_STATE:
                 raise ApiError(error.code, "Partition was not added to the transaction") from None

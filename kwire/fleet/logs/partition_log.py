@@ -43,11 +43,10 @@ class Appended(NamedTuple):
 
 
 class AppendRules(NamedTuple):
-    """What a release and a version of Produce ask of a batch. before, after: as LogSettings.timestamp_limits.
+    """What a release asks of a batch. before, after: as LogSettings.timestamp_limits.
 
-    takes_stamped: LogAppendTime of a producer too, if its times are within the limits; begins_at_zero: a transaction
-    of a producer that is not known in the partition begins with sequence 0 (KIP-890); refuses_unknown: any other
-    sequence of a producer that is not known (before KIP-360).
+    takes_stamped: LogAppendTime of a producer too, if its times are within the limits; begins_at_zero,
+    refuses_unknown: as ProducerStates.check has them (KIP-890; before KIP-360).
     """
 
     before: int = (1 << 63) - 1

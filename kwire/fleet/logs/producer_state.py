@@ -40,6 +40,14 @@ class Producer:
         return self.batches[-1].last_sequence if self.batches else -1
 
 
+class _Unverified(NamedTuple):
+    """Batches of a transaction of which none is written yet (VerificationStateEntry)."""
+
+    epoch: int
+    lowest_sequence: int  # with which one of them begins
+    bumps_epoch: bool
+
+
 def sequence_after(sequence: int, records: int) -> int:
     """The sequence so many records later: after 2^31-1 comes 0 (DefaultRecordBatch.incrementSequence)."""
     return (sequence + records) & _LARGEST_SEQUENCE
@@ -51,6 +59,23 @@ class ProducerStates:
     def __init__(self) -> None:
         self.producers: dict[int, Producer] = {}
         self._open: dict[int, int] = {}  # producer id -> the first offset of its ongoing transaction, ascending
+        self._unverified: dict[int, _Unverified] = {}  # by producer id
+
+    def must_verify(self, producer_id: int, epoch: int, first: int, *, bumps_epoch: bool, in_epoch: bool) -> bool:
+        """Is a transaction's coordinator to be asked about a batch (UnifiedLog.maybeStartTransactionVerification)?
+
+        Not while the transaction goes on here; in_epoch: in the same epoch. Until a batch of a transaction is written
+        no batch of the producer may begin after the lowest sequence that was asked about. bumps_epoch: whether the end
+        of the transaction gives a new epoch.
+        """
+        known = self.producers.get(producer_id)
+        if known is not None and known.first_offset is not None and (known.epoch == epoch or not in_epoch):
+            return False
+        before = self._unverified.get(producer_id, _Unverified(epoch, first, bumps_epoch))
+        if epoch > before.epoch or (epoch == before.epoch and first < before.lowest_sequence):
+            before = before._replace(epoch=epoch, lowest_sequence=first)
+        self._unverified[producer_id] = before
+        return True
 
     def check(
         self, producer_id: int, epoch: int, first: int, last: int, *, transactional: bool = False,
@@ -58,26 +83,23 @@ class ProducerStates:
     ) -> WrittenBatch | None:
         """Is a batch of these sequences the next one (ProducerAppendInfo)? The batch itself if it was written before.
 
-        begins_at_zero: a transaction of a producer of which no batch is known begins with sequence 0; refuses_unknown:
-        so does any first batch. Raises ApiError: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER,
+        begins_at_zero: where no batch is known, the first one of a transaction that bumps the epoch has sequence 0;
+        refuses_unknown: so does any first batch. Raises ApiError: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER,
         UNKNOWN_PRODUCER_ID, INVALID_TXN_STATE.
         """
         known = self.producers.get(producer_id)
-        if begins_at_zero and transactional and first and (
-                known is None or (known.first_offset is None and not known.batches and epoch >= known.epoch)):
-            raise ApiError(
-                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-                f"Invalid sequence number for producer {producer_id}: {first} (incoming seq. number). Expected "
-                "sequence 0 for transactions v2 idempotent producer with no existing state.")
+        if known is not None and epoch == known.epoch:
+            for batch in known.batches:
+                if (batch.first_sequence, batch.last_sequence) == (first, last):
+                    return batch
+        self.check_epoch(producer_id, epoch)
+        self._check_unverified(
+            producer_id, first, at_zero=begins_at_zero and not (known is not None and known.batches))
         if known is None:
             if first and refuses_unknown:
                 raise ApiError(ErrorCode.UNKNOWN_PRODUCER_ID)
             return None
-        self.check_epoch(producer_id, epoch)
         if epoch == known.epoch:
-            for batch in known.batches:
-                if (batch.first_sequence, batch.last_sequence) == (first, last):
-                    return batch
             follows = known.epoch == -1 or first == sequence_after(known.last_sequence, 1)
             reason = f"{first} (incoming seq. number), {known.last_sequence} (current end sequence number)"
         else:
@@ -88,8 +110,24 @@ class ProducerStates:
                 ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
                 f"Out of order sequence number for producer {producer_id}: {reason}")
         if known.first_offset is not None and not transactional:
-            raise ApiError(ErrorCode.INVALID_TXN_STATE, f"Expected transactional write from producer {producer_id}")
+            raise ApiError(ErrorCode.INVALID_TXN_STATE)
         return None
+
+    def _check_unverified(self, producer_id: int, first: int, *, at_zero: bool) -> None:
+        """May a batch begin with this sequence, beside those that must_verify was asked about? Raises ApiError."""
+        asked = self._unverified.get(producer_id)
+        if asked is None:
+            return
+        if at_zero and asked.bumps_epoch and first:
+            raise ApiError(
+                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"Invalid sequence number for producer {producer_id}: {first} (incoming seq. number). Expected "
+                "sequence 0 for transactions v2 idempotent producer with no existing state.")
+        if first > asked.lowest_sequence:
+            raise ApiError(
+                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"Out of order sequence number for producer {producer_id}: {first} (incoming seq. number), "
+                f"{asked.lowest_sequence} (earliest seen sequence)")
 
     def adding(
         self, producer_id: int, epoch: int, batch: WrittenBatch, *, transactional: bool
@@ -100,7 +138,7 @@ class ProducerStates:
         known.last_timestamp = batch.timestamp
         if transactional and known.first_offset is None:
             known.first_offset = batch.first_offset
-        return partial(self._keep, producer_id, known)
+        return partial(self._keep, producer_id, known, transactional)
 
     def _in_epoch(self, producer_id: int, epoch: int) -> Producer:
         """A copy of what is known of a producer, in this epoch of it."""
@@ -109,7 +147,9 @@ class ProducerStates:
         known.batches, known.epoch = deque(old.batches if epoch == old.epoch else (), _KEPT_BATCHES), epoch
         return known
 
-    def _keep(self, producer_id: int, known: Producer) -> None:
+    def _keep(self, producer_id: int, known: Producer, verified: bool) -> None:
+        if verified:
+            self._unverified.pop(producer_id, None)
         if known.first_offset is None:
             self._open.pop(producer_id, None)
         else:
@@ -131,7 +171,9 @@ class ProducerStates:
         known = self._in_epoch(producer_id, epoch)
         first, known.first_offset = known.first_offset, None
         known.coordinator_epoch, known.last_timestamp = coordinator_epoch, timestamp
-        return first, partial(self._keep, producer_id, known)
+        asked = self._unverified.get(producer_id)
+        of_next = asked is not None and asked.bumps_epoch and asked.epoch == epoch  # batches of the next transaction
+        return first, partial(self._keep, producer_id, known, not of_next)
 
     def restore(self, producers: Mapping[int, Producer]) -> None:
         """Go on with these, by producer id."""
