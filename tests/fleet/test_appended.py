@@ -174,11 +174,11 @@ def test_a_producer_in_a_transaction_writes_in_it() -> None:
         assert produce(connection, of(1, 0, transactional=False)).error_code == 0
 
 
-def joined(connection: SyncConnection) -> None:
+def joined(connection: SyncConnection, version: int = 3) -> None:
     added = messages.AddPartitionsToTxnRequest
     connection.send(added(
         v3_and_below_transactional_id="x", v3_and_below_producer_id=0, v3_and_below_producer_epoch=0,
-        v3_and_below_topics=[added.AddPartitionsToTxnTopic(name="t", partitions=[0])]), 3)
+        v3_and_below_topics=[added.AddPartitionsToTxnTopic(name="t", partitions=[0])]), version)
 
 
 @pytest.mark.parametrize(("release", "error"), [("3.9", E.OUT_OF_ORDER_SEQUENCE_NUMBER), ("3.5", 0)])
@@ -232,6 +232,20 @@ def test_a_producer_that_is_not_known(release: str, error: int) -> None:
     """It may go on with any sequence from 2.5 on (KIP-360)."""
     with fleet(release) as made, connect_sync(made.bootstrap) as connection:
         assert produce(connection, of(0, 5, transactional=False), version=5).error_code == error
+
+
+@pytest.mark.parametrize(("release", "error"), [
+    ("2.4", E.UNKNOWN_PRODUCER_ID), ("2.5", E.OUT_OF_ORDER_SEQUENCE_NUMBER)])
+def test_a_producer_of_which_a_marker_is_known(release: str, error: int) -> None:
+    """It begins with sequence 0: else brokers before 2.5 do not know it."""
+    with fleet(release) as made, connect_sync(made.bootstrap) as connection:
+        begun: Any = connection.send(messages.InitProducerIdRequest(
+            transactional_id="x", transaction_timeout_ms=60_000), 1)
+        assert begun.error_code == 0
+        joined(connection, version=1)
+        assert end(connection, 0, version=1) == 0
+        assert produce(connection, of(0, 5, transactional=False), version=7).error_code == error
+        assert produce(connection, of(0, 0, transactional=False), version=7).error_code == 0
 
 
 def test_who_asks_again_gets_the_same_epoch() -> None:

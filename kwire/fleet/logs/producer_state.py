@@ -95,9 +95,10 @@ class ProducerStates:
         self.check_epoch(producer_id, epoch)
         self._check_unverified(
             producer_id, first, at_zero=begins_at_zero and not (known is not None and known.batches))
+        no_sequence = known is None or known.epoch == -1 != epoch or (epoch == known.epoch and not known.batches)
+        if first and refuses_unknown and no_sequence:
+            raise ApiError(ErrorCode.UNKNOWN_PRODUCER_ID)
         if known is None:
-            if first and refuses_unknown:
-                raise ApiError(ErrorCode.UNKNOWN_PRODUCER_ID)
             return None
         if epoch == known.epoch:
             follows = known.epoch == -1 or first == sequence_after(known.last_sequence, 1)
