@@ -253,6 +253,33 @@ def test_a_group_whose_last_offset_was_deleted(release: str, kept: bool) -> None
             assert ("o" in fleet.cluster.groups.groups) == there
 
 
+def test_a_deleted_offset_is_deleted_in_transactions_too(tmp_path: Path) -> None:
+    """OffsetMetadataManager.replay of a tombstone; also when the folder is read again."""
+    commit, pending, delete = M.OffsetCommitRequest, M.TxnOffsetCommitRequest, M.OffsetDeleteRequest
+    asked = M.OffsetFetchRequest(
+        require_stable=True, groups=[M.OffsetFetchRequest.OffsetFetchRequestGroup(group_id="o", topics=None)])
+    with Fleet("4.4", topics={"t": 2}, data=tmp_path) as fleet, connect_sync(fleet.bootstrap) as connection:
+        row = commit.OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
+        connection.send(commit(group_id="o", generation_id_or_member_epoch=-1, topics=[
+            commit.OffsetCommitRequestTopic(name="t", partitions=[row])]), 8)
+        connection.send(M.InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=60_000), 4)
+        connection.send(M.AddOffsetsToTxnRequest(
+            transactional_id="x", producer_id=0, producer_epoch=0, group_id="o"), 3)
+        answer: Any = connection.send(pending(
+            transactional_id="x", group_id="o", producer_id=0, producer_epoch=0, generation_id_or_member_epoch=-1,
+            topics=[pending.TxnOffsetCommitRequestTopic(name="t", partitions=[
+                pending.TxnOffsetCommitRequestPartition(partition_index=at, committed_offset=7) for at in (0, 1)])]), 3)
+        assert [one.error_code for one in answer.topics[0].partitions] == [0, 0]
+        connection.send(delete(group_id="o", topics=[delete.OffsetDeleteRequestTopic(
+            name="t", partitions=[delete.OffsetDeleteRequestPartition(partition_index=0)])]))
+        (group,) = fleet.cluster.groups.groups.values()
+        assert [group.is_pending(("t", at)) for at in (0, 1)] == [False, True]
+    with Fleet("4.4", data=tmp_path) as fleet, connect_sync(fleet.bootstrap) as connection:
+        connection.send(M.EndTxnRequest(transactional_id="x", producer_id=0, producer_epoch=0, committed=True), 3)
+        (group,) = connection.send(asked, 9).groups
+        assert [(one.partition_index, one.committed_offset) for one in group.topics[0].partitions] == [(1, 7)]
+
+
 def test_kip_848_needs_its_level() -> None:
     with Fleet("4.4", levels={"group.version": 0}) as fleet, connect_sync(fleet.bootstrap) as connection:
         request = M.ConsumerGroupHeartbeatRequest(

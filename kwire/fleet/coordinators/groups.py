@@ -66,12 +66,14 @@ class CommittedOffsets:
         certainly(counts)
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
-        """Forget the offsets of partitions."""
+        """Forget the offsets of partitions, and with them those of ongoing transactions."""
         gone = dict.fromkeys(one for one in partitions if one in self.offsets)
 
         def forgotten() -> None:
             for one in gone:
                 self.offsets.pop(one, None)
+                for offsets in self.pending_offsets.values():
+                    offsets.pop(one, None)
 
         self.kept(gone)
         certainly(forgotten)

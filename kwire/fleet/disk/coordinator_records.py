@@ -101,7 +101,8 @@ def read_offsets(log: PartitionLog) -> tuple[Commits, dict[int, Commits], set[st
         target = pending.setdefault(batch.producer_id, {}) if batch.is_transactional else commits
         offsets = target.setdefault(key.group, {})
         if value is None:
-            offsets.pop((key.topic, key.partition), None)
+            for one in (commits, *pending.values()):
+                one.get(key.group, {}).pop((key.topic, key.partition), None)
         else:
             offsets[key.topic, key.partition] = CommittedOffset(
                 value.offset, getattr(value, "leader_epoch", -1), value.metadata, value.commit_timestamp)
