@@ -253,31 +253,57 @@ def test_a_group_whose_last_offset_was_deleted(release: str, kept: bool) -> None
             assert ("o" in fleet.cluster.groups.groups) == there
 
 
-def test_a_deleted_offset_is_deleted_in_transactions_too(tmp_path: Path) -> None:
-    """OffsetMetadataManager.replay of a tombstone; also when the folder is read again."""
-    commit, pending, delete = M.OffsetCommitRequest, M.TxnOffsetCommitRequest, M.OffsetDeleteRequest
-    asked = M.OffsetFetchRequest(
-        require_stable=True, groups=[M.OffsetFetchRequest.OffsetFetchRequestGroup(group_id="o", topics=None)])
-    with Fleet("4.4", topics={"t": 2}, data=tmp_path) as fleet, connect_sync(fleet.bootstrap) as connection:
-        row = commit.OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
-        connection.send(commit(group_id="o", generation_id_or_member_epoch=-1, topics=[
-            commit.OffsetCommitRequestTopic(name="t", partitions=[row])]), 8)
-        connection.send(M.InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=60_000), 4)
-        connection.send(M.AddOffsetsToTxnRequest(
-            transactional_id="x", producer_id=0, producer_epoch=0, group_id="o"), 3)
-        answer: Any = connection.send(pending(
-            transactional_id="x", group_id="o", producer_id=0, producer_epoch=0, generation_id_or_member_epoch=-1,
-            topics=[pending.TxnOffsetCommitRequestTopic(name="t", partitions=[
-                pending.TxnOffsetCommitRequestPartition(partition_index=at, committed_offset=7) for at in (0, 1)])]), 3)
-        assert [one.error_code for one in answer.topics[0].partitions] == [0, 0]
+def pending_offsets(connection: Any) -> None:
+    """Offset 1 of partition 0 of t, committed by group o; 7 of partitions 0 to 2 of t in a transaction."""
+    commit, pending = M.OffsetCommitRequest, M.TxnOffsetCommitRequest
+    row = commit.OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
+    connection.send(commit(group_id="o", generation_id_or_member_epoch=-1, topics=[
+        commit.OffsetCommitRequestTopic(name="t", partitions=[row])]), 8)
+    connection.send(M.InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=60_000), 4)
+    connection.send(M.AddOffsetsToTxnRequest(transactional_id="x", producer_id=0, producer_epoch=0, group_id="o"), 3)
+    rows = [pending.TxnOffsetCommitRequestPartition(partition_index=at, committed_offset=7) for at in range(3)]
+    answer = connection.send(pending(
+        transactional_id="x", group_id="o", producer_id=0, producer_epoch=0, generation_id_or_member_epoch=-1,
+        topics=[pending.TxnOffsetCommitRequestTopic(name="t", partitions=rows)]), 3)
+    assert [one.error_code for one in answer.topics[0].partitions] == [0, 0, 0]
+
+
+def committed(connection: Any) -> dict[int, int]:
+    """The offsets of group o, when the transaction has committed."""
+    connection.send(M.EndTxnRequest(transactional_id="x", producer_id=0, producer_epoch=0, committed=True), 3)
+    asked = M.OffsetFetchRequest.OffsetFetchRequestGroup(group_id="o", topics=None)
+    (group,) = connection.send(M.OffsetFetchRequest(require_stable=True, groups=[asked]), 9).groups
+    return {one.partition_index: one.committed_offset for topic in group.topics for one in topic.partitions}
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_deleted_offset_is_deleted_in_transactions_too(tmp_path: Path, again: bool) -> None:
+    """OffsetMetadataManager.replay of a tombstone, of 4.4.0; also when the folder is read again."""
+    delete = M.OffsetDeleteRequest
+    with Fleet("4.4", topics={"t": 3}, data=tmp_path) as fleet, connect_sync(fleet.bootstrap) as connection:
+        pending_offsets(connection)
         connection.send(delete(group_id="o", topics=[delete.OffsetDeleteRequestTopic(
-            name="t", partitions=[delete.OffsetDeleteRequestPartition(partition_index=0)])]))
-        (group,) = fleet.cluster.groups.groups.values()
-        assert [group.is_pending(("t", at)) for at in (0, 1)] == [False, True]
+            name="t", partitions=[delete.OffsetDeleteRequestPartition(partition_index=at) for at in (0, 1)])]))
+        if not again:
+            assert committed(connection) == {2: 7}
     with Fleet("4.4", data=tmp_path) as fleet, connect_sync(fleet.bootstrap) as connection:
-        connection.send(M.EndTxnRequest(transactional_id="x", producer_id=0, producer_epoch=0, committed=True), 3)
-        (group,) = connection.send(asked, 9).groups
-        assert [(one.partition_index, one.committed_offset) for one in group.topics[0].partitions] == [(1, 7)]
+        assert committed(connection) == {2: 7}
+
+
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("request_", [
+    M.DeleteGroupsRequest(groups_names=["o"]), M.DeleteTopicsRequest(topics=[M.DeleteTopicsRequest.DeleteTopicState(
+        name="t")])])
+def test_what_waits_for_a_transaction_is_deleted_with_group_and_topic(
+    tmp_path: Path, request_: Any, again: bool
+) -> None:
+    with Fleet("4.4", topics={"t": 3}, data=tmp_path) as fleet, connect_sync(fleet.bootstrap) as connection:
+        pending_offsets(connection)
+        connection.send(request_)
+        if not again:
+            assert committed(connection) == {}
+    with Fleet("4.4", data=tmp_path) as fleet, connect_sync(fleet.bootstrap) as connection:
+        assert committed(connection) == {}
 
 
 def test_kip_848_needs_its_level() -> None:

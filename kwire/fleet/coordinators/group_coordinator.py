@@ -104,7 +104,7 @@ class GroupCoordinator:
         if group.members:
             raise ApiError(ErrorCode.NON_EMPTY_GROUP)
         gone = partial(self.groups.pop, group_id, None)
-        self._cluster.storage.group_deleted(group_id, list(group.offsets), isinstance(group, ConsumerGroup))
+        self._cluster.storage.group_deleted(group_id, list(group.partitions()), isinstance(group, ConsumerGroup))
         certainly(gone)
         certainly(group.close)
 
@@ -117,7 +117,7 @@ class GroupCoordinator:
         """Forget what groups have committed of a topic (Kafka's onPartitionsDeleted): a new one may get its name."""
         for group in self.groups.values():
             with suppress(ApiError):  # of the disk, which the next start reads: the topic is gone all the same
-                group.forget([one for one in group.offsets if one[0] == name])
+                group.forget([one for one in group.partitions() if one[0] == name])
 
     def end_transaction(self, producer_id: int, commit: bool, group_ids: Iterable[str] | None) -> None:
         """A transaction of these groups has ended. None: those whose offsets were read again, whatever they are."""

@@ -67,7 +67,8 @@ class CommittedOffsets:
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
         """Forget the offsets of partitions, and with them those of ongoing transactions."""
-        gone = dict.fromkeys(one for one in partitions if one in self.offsets)
+        there = self.partitions()
+        gone = dict.fromkeys(one for one in partitions if one in there)
 
         def forgotten() -> None:
             for one in gone:
@@ -77,6 +78,10 @@ class CommittedOffsets:
 
         self.kept(gone)
         certainly(forgotten)
+
+    def partitions(self) -> set[TopicPartition]:
+        """The partitions that have an offset, also one of an ongoing transaction."""
+        return set(self.offsets).union(*self.pending_offsets.values())
 
     def commit_pending(
         self, producer_id: int, producer_epoch: int, offsets: dict[TopicPartition, CommittedOffset]
