@@ -291,6 +291,21 @@ def test_a_deleted_offset_is_deleted_in_transactions_too(tmp_path: Path, again: 
 
 
 @pytest.mark.parametrize("again", [False, True])
+def test_a_later_commit_is_not_undone_by_the_end_of_a_transaction(tmp_path: Path, again: bool) -> None:
+    """OffsetMetadataManager.replayEndTransactionMarker: of 4.4.0."""
+    commit = M.OffsetCommitRequest
+    row = commit.OffsetCommitRequestPartition(partition_index=1, committed_offset=9)
+    with Fleet("4.4", topics={"t": 3}, data=tmp_path) as fleet, connect_sync(fleet.bootstrap) as connection:
+        pending_offsets(connection)
+        connection.send(commit(group_id="o", generation_id_or_member_epoch=-1, topics=[
+            commit.OffsetCommitRequestTopic(name="t", partitions=[row])]), 8)
+        if not again:
+            assert committed(connection) == {0: 7, 1: 9, 2: 7}
+    with Fleet("4.4", data=tmp_path) as fleet, connect_sync(fleet.bootstrap) as connection:
+        assert committed(connection) == {0: 7, 1: 9, 2: 7}
+
+
+@pytest.mark.parametrize("again", [False, True])
 @pytest.mark.parametrize("request_", [
     M.DeleteGroupsRequest(groups_names=["o"]), M.DeleteTopicsRequest(topics=[M.DeleteTopicsRequest.DeleteTopicState(
         name="t")])])

@@ -16,6 +16,7 @@ from kwire.fleet.apis.transactions import no_member
 from kwire.fleet.coordinators.consumer_groups import ConsumerGroup
 from kwire.fleet.coordinators.group_coordinator import check_group_id
 from kwire.fleet.coordinators.groups import (
+    COMMIT_ORDER,
     COMPLETING,
     DEAD,
     EMPTY,
@@ -364,7 +365,8 @@ def _check_metadata(one: Any) -> None:
 
 def _offset(call: Call, one: Any, epoch_since: int) -> CommittedOffset:
     epoch = one.committed_leader_epoch if call.version >= epoch_since else -1
-    return CommittedOffset(one.committed_offset, epoch, one.committed_metadata or "", call.cluster.clock.now_ms())
+    return CommittedOffset(
+        one.committed_offset, epoch, one.committed_metadata or "", call.cluster.clock.now_ms(), next(COMMIT_ORDER))
 
 
 @handles("TxnOffsetCommit")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from typing import NamedTuple
 
 from kwire.fleet.clock import Clock, Timer
@@ -18,12 +19,23 @@ TopicPartition = tuple[str, int]
 
 
 class CommittedOffset(NamedTuple):
-    """A committed offset. leader_epoch: -1 if not said; timestamp: milliseconds."""
+    """A committed offset. leader_epoch: -1 if not said; timestamp: milliseconds; order: larger than of those before."""
 
     offset: int
     leader_epoch: int
     metadata: str
     timestamp: int
+    order: int
+
+
+COMMIT_ORDER = count()  # of all commits, in which they came
+
+
+def newer(
+    offsets: Mapping[TopicPartition, CommittedOffset], known: Mapping[TopicPartition, CommittedOffset]
+) -> dict[TopicPartition, CommittedOffset]:
+    """Those of a transaction after which nothing else was committed (OffsetAndMetadata.recordOffset)."""
+    return {one: offset for one, offset in offsets.items() if one not in known or known[one].order < offset.order}
 
 
 @dataclass(eq=False)
@@ -94,10 +106,10 @@ class CommittedOffsets:
         certainly(wait)
 
     def end_transaction(self, producer_id: int, commit: bool) -> None:
-        """A transaction has ended: its offsets count, or never were."""
+        """A transaction has ended: its offsets count, if no later ones were committed, or never were."""
         offsets = self.pending_offsets.get(producer_id, {})
         if commit:
-            self.offsets.update(offsets)
+            self.offsets.update(newer(offsets, self.offsets))
         self.pending_offsets.pop(producer_id, None)
 
     def is_pending(self, partition: TopicPartition) -> bool:

@@ -9,7 +9,7 @@ from kwire import messages
 from kwire.codec.record_serdes import decode_coordinator_record, encode_coordinator_record
 from kwire.codec.records import read_batches
 from kwire.errors import KwireError
-from kwire.fleet.coordinators.groups import CommittedOffset, TopicPartition
+from kwire.fleet.coordinators.groups import COMMIT_ORDER, CommittedOffset, TopicPartition, newer
 from kwire.fleet.coordinators.transactions import Transaction
 from kwire.fleet.logs.partition_log import PartitionLog
 from kwire.storage.internal.internal_topics import TRANSACTION_STATES
@@ -91,7 +91,8 @@ def read_offsets(log: PartitionLog) -> tuple[Commits, dict[int, Commits], set[st
         if known is None:
             ended = pending.pop(batch.producer_id, {})
             for group, offsets in ended.items() if record.control_type == "COMMIT" else ():
-                commits.setdefault(group, {}).update(offsets)
+                counted = commits.setdefault(group, {})
+                counted.update(newer(offsets, counted))
             continue
         if known.name == _CONSUMER_GROUP:
             (consumers.discard if known.value is None else consumers.add)(known.key.group_id)
@@ -105,7 +106,8 @@ def read_offsets(log: PartitionLog) -> tuple[Commits, dict[int, Commits], set[st
                 one.get(key.group, {}).pop((key.topic, key.partition), None)
         else:
             offsets[key.topic, key.partition] = CommittedOffset(
-                value.offset, getattr(value, "leader_epoch", -1), value.metadata, value.commit_timestamp)
+                value.offset, getattr(value, "leader_epoch", -1), value.metadata, value.commit_timestamp,
+                next(COMMIT_ORDER))
     return commits, pending, consumers
 
 
