@@ -866,7 +866,7 @@ FORMATS = (b"b", b"c", b"s", b"S", b"i", b"I", b"l", b"g", b"w:16", b"u", b"z") 
 cdef struct Mark:  # the state of a sink before the message that is being added
     kw_sink *sink
     int64_t rows, nulls
-    size_t values, offsets, valid
+    size_t values, offsets
 
 
 cdef int check(int status) except -1:
@@ -1024,7 +1024,7 @@ cdef class MessageGatherer:
         for i in range(self.n_marks):
             mark, sink = &self.marks[i], self.marks[i].sink
             mark.rows, mark.nulls, mark.values = sink.rows, sink.nulls, sink.values.size
-            mark.offsets, mark.valid = sink.offsets.size, sink.valid.size
+            mark.offsets = sink.offsets.size
 
     cdef void restore(self) noexcept:
         cdef Mark *mark
@@ -1033,7 +1033,9 @@ cdef class MessageGatherer:
         for i in range(self.n_marks):
             mark, sink = &self.marks[i], self.marks[i].sink
             sink.rows, sink.nulls, sink.values.size = mark.rows, mark.nulls, mark.values
-            sink.offsets.size, sink.valid.size = mark.offsets, mark.valid
+            sink.offsets.size = mark.offsets
+            if sink.valid.size:  # kept once it was made: many bad messages with a first null take linear time
+                sink.valid.size = mark.rows
 
     def add(self, payload, bint lenient):
         """Append the message in a payload. On DecodeError and LimitError (a column is full) nothing was appended."""

@@ -124,6 +124,7 @@ def columns_of(
         except KwireError as error:
             if errors != "keep":
                 raise
+            error.__traceback__ = None  # it holds this frame, and so all payloads
             bad.append(BadMessage(number, payload, error))
         except (TypeError, BufferError) as error:
             error.args = (str(error).replace("payload", f"payload {number}", 1),)

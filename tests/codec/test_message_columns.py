@@ -172,6 +172,7 @@ def test_bad_payloads() -> None:
         assert pa.table(columns) == clean
         assert [(row.number, bytes(row.raw)) for row in columns.bad] == [(1, bad), (3, good + b"\0")]
         assert isinstance(columns.bad[0].error, kwire.DecodeError)
+        assert columns.bad[0].error.__traceback__ is None  # which would hold the columns and all payloads
     lenient = kwire.columns_of("MetadataResponse", 12, [good + b"\0"], lenient=True)
     assert pa.table(lenient) == pa.table(kwire.columns_of("MetadataResponse", 12, [good]))
     with pytest.raises(kwire.UnsupportedVersionError):

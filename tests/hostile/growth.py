@@ -414,6 +414,16 @@ def bad_payloads(folder: Path, n: int) -> Callable[[], Any]:
     return work
 
 
+def bad_among_good(folder: Path, n: int) -> Callable[[], Any]:
+    """As many bad payloads after good ones, each with the first null of several columns."""
+    kind = kwire.messages.StreamsGroupHeartbeatRequest
+    good = kwire.encode(kind(instance_id="", rack_id="", topology=kind.Topology(), active_tasks=[], standby_tasks=[],
+                             warmup_tasks=[], process_id="", user_endpoint=kind.Endpoint(), client_tags=[],
+                             task_offsets=[], task_end_offsets=[]), 0)
+    payloads = [good] * n + [kwire.encode(kind(), 0) + b"\1"] * n
+    return lambda: kwire.columns_of("StreamsGroupHeartbeatRequest", 0, payloads, errors="keep")
+
+
 def tagged(folder: Path, n: int) -> Callable[[], Any]:
     """Unknown tags, many in one struct."""
     message = kwire.messages.ApiVersionsRequest(unknown_tags={at: b"x" for at in range(30, 30 + n)})
@@ -573,6 +583,7 @@ CASES: dict[str, Case] = {
     "lists beside rows": Case(lists_beside, 1500, 64, 2),
     "arrays beside rows": Case(arrays_beside, 2000, 64, 2),
     "bad payloads": Case(bad_payloads, 2400, 8, 4),
+    "bad payloads among good ones": Case(bad_among_good, 40_000, 128),
     "unknown tags": Case(tagged, 10_000),
     "nested messages": Case(nested, 600),
     "building": Case(build, 20_000),
