@@ -9,6 +9,8 @@ from libc.stdint cimport INT64_MAX, int32_t, int64_t, int8_t, uint8_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
+cimport cython
+
 from kwire_c.core cimport ARROW_FLAG_NULLABLE, ArrowArray, ArrowArrayStream, ArrowSchema, seal
 
 
@@ -16,6 +18,7 @@ cdef extern from "Python.h":
     int Py_IsInitialized() noexcept nogil
 
 
+@cython.no_gc  # it holds no object that could refer to it, and what it points into must not go before it
 cdef class Node:
     """One Arrow array: format string, length, buffers, children. owner keeps the buffers alive."""
 

@@ -21,6 +21,8 @@ from libc.stdint cimport (
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memset
 
+cimport cython
+
 from kwire_c.arrow cimport Node, make_node
 from kwire_c.buffers cimport fill_buffer, take_buffer, take_view
 from kwire_c.core cimport (
@@ -98,6 +100,7 @@ cdef PooledBytes pooled_bytes(size_t room):
 seal(PooledBytes)
 
 
+@cython.no_gc  # it holds no object that could refer to it, and what it points into must not go before it
 cdef class Chunk:
     """The buffers of as many rows as 32-bit offsets can address."""
 
@@ -233,6 +236,7 @@ cdef bytes _sizes(list sizes):
 cdef dict _STRUCT_FORMATS = {b"c": "b", b"s": "h", b"S": "H", b"i": "i", b"I": "I", b"l": "q", b"g": "d"}
 
 
+@cython.no_gc  # as Chunk
 cdef class Column:
     """One column of RecordColumns or MessageColumns: an Arrow array in one chunk or more.
 
@@ -887,6 +891,7 @@ cdef void *some_room(size_t count, size_t size) except NULL:
     return made
 
 
+@cython.no_gc  # a Message stays as long as the process
 cdef class MessageGatherer:
     """The sinks of one message and version, and the routes that fill them. Once a node is made, nothing can be added.
 

@@ -25,6 +25,7 @@ cdef int refuse(str codec, kw_container_status status) except -1:
 
 
 @cython.final
+@cython.no_gc
 cdef class Lz4Blocks:
     """An iterator over the blocks of the first lz4 frame: (start, stop, stored).
 
@@ -69,6 +70,7 @@ cdef class Lz4Blocks:
 
 
 @cython.final
+@cython.no_gc
 cdef class ZstdFrames:
     """An iterator over zstd frames except skippable ones: (start, stop, least, most, cut).
 
@@ -112,6 +114,7 @@ cdef object too_large(int64_t limit, int64_t needed):
 
 
 @cython.final
+@cython.no_gc
 cdef class SnappyBlocks:
     """An iterator over the blocks of a snappy stream, in xerial's framing or one raw block: (start, stop, size).
 
@@ -188,6 +191,7 @@ def snappy_shortened(data):
 
 
 @cython.final
+@cython.no_gc
 cdef class Room:
     """An output buffer for libraries that decompress into one: not cleared, and shortened without a copy.
 

@@ -17,6 +17,8 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport INT64_MIN, int16_t, int32_t, int64_t, int8_t, uint16_t, uint32_t, uint8_t
 from libc.string cimport memcmp, memcpy
 
+cimport cython
+
 from kwire_c.buffers cimport holds_objects, is_no_row, take_view
 from kwire_c.core cimport (
     KW_ARRAY, KW_BOOL, KW_BYTES, KW_FLOAT64, KW_INT16, KW_INT32, KW_INT64, KW_INT8, KW_PLACE, KW_RECORDS, KW_SLOT,
@@ -267,6 +269,7 @@ cdef PyObject *fallback(const kw_field *field) except NULL:
     return blank(field.cls)
 
 
+@cython.no_gc_clear  # what it points into must not go before it
 cdef class Span:
     """A part of a buffer, which it keeps alive: the content of a bytes field until it is read, with views=True."""
 

@@ -814,6 +814,7 @@ cdef class BadBatch:
 
 
 @cython.final
+@cython.no_gc
 cdef class BatchIterator:
     """An iterator over the batches of one input. At its end, tail is (position, bytes left) of a partial last batch.
 

@@ -5,6 +5,8 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint8_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
+cimport cython
+
 from kwire_c.columns import FIELDS as _FIELDS
 
 from kwire_c.columns cimport Chunk, RecordColumns
@@ -23,6 +25,7 @@ _BLOCK_BYTES = 1 << 18  # of text, after which it is handed out
 cdef bytes _ELLIPSIS = "…".encode()
 
 
+@cython.no_gc_clear  # what it points into must not go before it
 cdef class RecordText:
     """Writes rows of RecordColumns as text.
 

@@ -6,6 +6,7 @@ import gc
 import subprocess
 import sys
 import threading
+import weakref
 from array import array
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -506,3 +507,34 @@ def test_text_that_changes_is_valid_in_columns_of() -> None:
     finally:
         stop.set()
         thread.join()
+
+
+def test_garbage_that_is_used_while_it_is_collected() -> None:
+    """Python clears one object of a cycle after the other, and code that runs in between finds the others."""
+    records = bytes(range(256)) * 40
+    data = messages.FetchResponse.PartitionData(records=records)
+    topic = messages.FetchResponse.FetchableTopicResponse(partitions=[data])
+    frame = kwire.encode(messages.FetchResponse(responses=[topic]), 12)
+    batch = kwire.build_batch([(0, None, records)])
+    size, seen = len(frame), list[bytes]()
+
+    def between(_reference: object) -> None:
+        _others = [bytes(size) for _ in range(20)]  # where what was freed was
+        for item in gc.get_objects():
+            if type(item) is tuple and item and type(item[0]) is messages.FetchResponse.PartitionData:
+                seen.append(bytes(item[0].records))
+            elif type(item) is kwire.BatchIterator:
+                seen.extend(bytes(record.value) for found in item for record in found)
+
+    code = compile("1", "", "eval")  # not known to the collector: it goes with the list that holds it
+    reference = weakref.ref(code, between)
+    gc.collect()
+    batches = kwire.read_batches(batch)
+    holder = (kwire.decode("FetchResponse", 12, frame).responses[0].partitions[0],)
+    cycle: list[Any] = [batches, holder]
+    cycle += [cycle, code]  # in this order: a list drops its last item first
+    assert holder[0].aborted_transactions == []  # from now on the collector knows the message, after all others
+    del batches, holder, cycle, code, frame
+    gc.collect()
+    assert reference() is None
+    assert seen and all(value == records for value in seen)
