@@ -212,6 +212,8 @@ cdef int put_ints(Out *o, const kw_op *op, PyObject *items, size_t room) noexcep
     cdef int kind = op.elem, width = kw_width[kind]
     cdef PyObject *item
     cdef uint8_t *p
+    if count > 0x7ffffffe:
+        return refuse_number(o, "%d elements exceed what an array can hold", count)
     if ensure(o, count * width + 5 + room) < 0:
         return -1
     put_length(o, op, count, 4)

@@ -347,6 +347,8 @@ cdef int from_key(const kw_plan *plan, const kw_op *op, PyObject *self, dict val
         raise
     except TypeError as error:
         raise Refusal(str(error), f".{<object>op.field.name}") from None
+    except EncodeError as error:  # of a number, without the path to its struct
+        raise Refusal(error.reason, f".{<object>op.field.name}") from None
     return 0
 
 

@@ -38,6 +38,8 @@ WHOLE = {
     (Fetch, {"topics": [5]}, ".topics[0]", "an object, got int"),
     (Fetch, {"topics": [{}]}, ".topics[0].topic_id", "needs the key 'topicId'"),
     (Fetch, {"topics": [{"topicId": "AAAA", "partitions": []}]}, ".topics[0].topic_id", "uuid"),
+    (Fetch, {"topics": [{"topicId": "A" * 22, "partitions": [{"partition": 1 << 31}]}]},
+     ".topics[0].partitions[0].partition", "out of range of int32"),
     (Fetch, {"topics": [{"topicId": 5, "partitions": []}]}, ".topics[0].topic_id", "uuid, got int"),
     *((Fetch, {"topics": [{"topicId": text, "partitions": []}]}, ".topics[0].topic_id", "uuid") for text in (
         "AAAA AAAA!AAAAAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAA+Q", "AAAAAAAAAAAAAAAAAAAAAQ==AAAA", "A" * 21 + "Q=",
