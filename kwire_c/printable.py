@@ -30,4 +30,4 @@ def brief(value: object) -> str:
         text = repr(value)
     except (ValueError, RecursionError):  # a container of such an integer, or of too many containers
         return f"<{type(value).__name__}>"
-    return text if len(text) <= 80 else f"{text[:79]}…"
+    return printable(text if len(text) <= 80 else f"{text[:79]}…")  # a class of the caller's has any repr

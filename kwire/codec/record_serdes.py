@@ -108,10 +108,11 @@ def _uvarint(data: memoryview, at: int, lenient: bool) -> tuple[int, int]:
 
 
 def _kind(kind: str) -> str:
-    if not isinstance(kind, str) or kind not in _COORDINATORS:
-        known = ", ".join(_COORDINATORS)
-        raise UnsupportedVersionError(f"kind: unknown coordinator {brief(kind)}: expected one of {known}", api=kind)
-    return kind
+    known = str.__str__(kind) if isinstance(kind, str) else ""  # a str of the caller's class may equal any
+    if known not in _COORDINATORS:
+        names = ", ".join(_COORDINATORS)
+        raise UnsupportedVersionError(f"kind: unknown coordinator {brief(kind)}: expected one of {names}", api=kind)
+    return known
 
 
 def decode_coordinator_record(

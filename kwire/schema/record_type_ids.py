@@ -46,10 +46,11 @@ def record_types(kind: str) -> dict[int, RecordType]:
     An id that two types had (metadata 14: QuotaRecord, ClientQuotaRecord) gives the newer one.
     Raises UnsupportedVersionError for another kind.
     """
-    if not isinstance(kind, str) or (kind not in _FOLDERS and kind != "control"):
+    known = str.__str__(kind) if isinstance(kind, str) else ""  # a str of the caller's class may equal any
+    if known not in _FOLDERS and known != "control":
         raise UnsupportedVersionError(
             f"kind: unknown kind of record {brief(kind)}: expected {', '.join(_FOLDERS)} or control")
-    return _record_types(kind)
+    return _record_types(known)
 
 
 @lru_cache(None)

@@ -538,3 +538,30 @@ def test_garbage_that_is_used_while_it_is_collected() -> None:
     gc.collect()
     assert reference() is None
     assert seen and all(value == records for value in seen)
+
+
+def test_kinds_of_records_by_a_name_that_equals_any() -> None:
+    class Group(Lying):
+        def __hash__(self) -> int:
+            return hash("group")
+
+    for call in (kwire.schema.record_types, lambda kind: kwire.decode_coordinator_record(kind, b"\0\0", None)):
+        with pytest.raises(kwire.UnsupportedVersionError):
+            call(Group("other"))
+
+
+def test_an_error_shows_a_value_without_what_a_terminal_obeys() -> None:
+    class Loud:
+        def __repr__(self) -> str:
+            return "\x1b[2J\n"
+
+    calls: list[Callable[[Any], Any]] = [
+        lambda value: kwire.encode(value, 0),
+        lambda value: kwire.columns(b"", errors=value),
+        lambda value: kwire.decode(value, 0, b""),
+        lambda value: kwire.build_batch([], codec=value),
+    ]
+    for call in calls:
+        with pytest.raises((TypeError, ValueError)) as caught:
+            call(Loud())
+        assert str(caught.value).isprintable()
