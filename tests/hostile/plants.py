@@ -194,7 +194,7 @@ PLANTS = (
     ),
     Plant(
         "the error of a store is shown as it is", "kwire/storage/places/filesystem.py",
-        """            text += f": {printable(' '.join(str(error).split()))}"\n""",
+        """            text += f": {_said(error)}"\n""",
         """            text += f": {error}"\n""", (), "storage/test_lying_stores.py", (),
     ),
     Plant(
