@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader
@@ -20,7 +22,7 @@ from kwire.spark.stream_offsets import Key, StreamOffsets, key_of, partition_nam
 from kwire.spark.worker import SentToWorkers, in_one_line
 from kwire.storage import Partition, SegmentFile, Transactions
 from kwire.storage.isolation.planned_log import LogEnd
-from kwire.storage.places.discovery import by_partition, place_of
+from kwire.storage.places.discovery import THREADS, by_partition, in_threads, place_of
 from kwire.storage.places.filesystem import is_url, open_file, shown
 from kwire.storage.reading.bounds import Bounds
 from kwire.storage.reading.log_follower import LogFollower, LogOffset, OpenTransaction, Planned
@@ -77,15 +79,16 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
         """Return where a new query starts: at the beginning of each partition, at its end, or at an offset."""
         files = self._listed()
         check_chosen(files, self.options)
-        start = StreamOffsets()
-        for key, log in self._logs(files=files).items():
+
+        def begun(log: LogFollower) -> LogOffset:
             offset = self.options.start_of(log.files[0].topic, log.files[0].partition)
             if offset == LATEST:
-                start[key] = log.advance(log.start()) if self.options.read_committed else log.end()
-            else:
-                start[key] = log.start(None if offset == EARLIEST else offset)
-        self.initial = start
-        return start.to_json()
+                return log.advance(log.start()) if self.options.read_committed else log.end()
+            return log.start(None if offset == EARLIEST else offset)
+
+        logs = self._logs(files=files)
+        self.initial = StreamOffsets(zip(logs, in_threads(begun, list(logs.values())), strict=True))
+        return self.initial.to_json()
 
     @in_one_line
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
@@ -100,11 +103,12 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
         places = {key: self._place(key, log, before) for key, log in logs.items()}
         most = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
         self.limited = most is not None
-        if most is None:
-            for key, place in places.items():
-                end[key] = self._advance(key, logs[key], place)
-        else:
-            end.update(self._advance_fairly(logs, places, most))
+        with ThreadPoolExecutor(THREADS) as pool:
+            if most is None:
+                end.update(zip(places, in_threads(
+                    lambda key: self._advance(key, logs[key], places[key], pool=pool), list(places)), strict=True))
+            else:
+                end.update(self._advance_fairly(logs, places, most, pool))
         if before == self.initial:
             end.begun = before
         elif end == before:  # the same text, or Spark takes it for another place
@@ -128,11 +132,12 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
 
         Reads nothing, unless a limit left records unread: then the last segment, from the last entry of its index on.
         """
-        latest = StreamOffsets()
-        for key, log in self._logs().items() if self.limited else ():
-            latest[key] = LogOffset(max(log.end().offset, self.reached.get(key, LogOffset(0)).offset))
-        latest = latest if self.limited else StreamOffsets(
-            {key: LogOffset(place.offset) for key, place in self.reached.items()})
+        latest = StreamOffsets({key: LogOffset(place.offset) for key, place in self.reached.items()})
+        if self.limited:
+            logs = self._logs()
+            ends = in_threads(lambda log: log.end().offset, list(logs.values()))
+            latest = StreamOffsets({key: LogOffset(max(end, self.reached.get(key, LogOffset(0)).offset))
+                                    for key, end in zip(logs, ends, strict=True)})
         return latest.to_json() if latest else None
 
     @in_one_line
@@ -146,16 +151,17 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
         if until.begun is not None and before != until:
             before = until.begun
         self.reached = until
-        portions: list[Portion] = []
         logs = self._logs_after(before, frozen=False)
-        for key, place in until.items():
-            if place == before.get(key):
-                continue
+
+        def portions(key: Key) -> list[Portion]:
             if key in logs:
-                portions.extend(self._portions(logs[key], self._place(key, logs[key], before), place))
-            elif key not in before:
-                self._lost(f"{partition_name(key)} is gone, and with it its records before offset {place.offset}")
-        return list(packed(portions, self.options))
+                return list(self._portions(logs[key], self._place(key, logs[key], before), until[key]))
+            if key not in before:
+                self._lost(f"{partition_name(key)} is gone, and with it its records before offset {until[key].offset}")
+            return []
+
+        moved = [key for key, place in until.items() if place != before.get(key)]
+        return list(packed(chain.from_iterable(in_threads(portions, moved)), self.options))
 
     @in_one_line
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -206,11 +212,12 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
 
     def _listed(self) -> list[SegmentFile]:
         """The segments, with the sizes of those that a store lists without one."""
-        return [
-            file._replace(size=open_file(file.path, self.options.storage_options).size())
-            if file.size < 0 and is_url(file.path) and not file.path.endswith(".gz") else file
-            for file in segments(self.options)
-        ]
+        def sized(file: SegmentFile) -> SegmentFile:
+            if file.size < 0 and is_url(file.path) and not file.path.endswith(".gz"):
+                return file._replace(size=open_file(file.path, self.options.storage_options).size())
+            return file
+
+        return in_threads(sized, segments(self.options))
 
     def _logs(self, frozen: bool = True, files: list[SegmentFile] | None = None) -> dict[Key, LogFollower]:
         """The logs that the options choose, as they are now; files: as they were listed a moment ago."""
@@ -313,16 +320,18 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
     def _is_there(self, key: Key) -> bool:
         return key in self._logs(frozen=False)
 
-    def _advance(self, key: Key, log: LogFollower, place: LogOffset, most: int | None = None) -> LogOffset:
+    def _advance(
+        self, key: Key, log: LogFollower, place: LogOffset, most: int | None = None, pool: Executor | None = None
+    ) -> LogOffset:
         try:
-            reached = log.advance(place, most)
+            reached = log.advance(place, most, pool)
         except FileNotFoundError:  # deleted since it was listed: the next listing shows what is left
             return place
         self._report_waiting(key, log.waits_for)
         return reached
 
     def _advance_fairly(
-        self, logs: Mapping[Key, LogFollower], places: Mapping[Key, LogOffset], most: int
+        self, logs: Mapping[Key, LogFollower], places: Mapping[Key, LogOffset], most: int, pool: Executor
     ) -> dict[Key, LogOffset]:
         """Advance by about `most` bytes in all, by turns: the next time begins with a partition that got nothing.
 
@@ -336,14 +345,14 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
         reached, carried, took = dict(places), 0, False
         for key, size in waiting.items():
             if size <= 0 and not logs[key].is_at_end(places[key]):  # fewer bytes than were read: to be reported
-                reached[key] = self._advance(key, logs[key], places[key], 1)
+                reached[key] = self._advance(key, logs[key], places[key], 1, pool)
         following: Key | None = None
         for key in order:
             carried += shares[key]
             if took and carried <= 0:
                 following = key if following is None else following
                 continue
-            reached[key] = self._advance(key, logs[key], places[key], max(carried, 1))
+            reached[key] = self._advance(key, logs[key], places[key], max(carried, 1), pool)
             taken = waiting[key] - logs[key].bytes_after(reached[key])
             carried -= taken
             if took and not taken and following is None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from collections.abc import Iterator
 from datetime import datetime
 
 import fsspec
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 
 import kwire
 from benchmarks.spark.requests import RECORDS, START, Job, ObjectStore, run, write_log
+from kwire.spark.source import KwireDataSource
 from kwire.storage.places.filesystem import store_of
 from tests.storage.making import START as LOG_START
 from tests.storage.making import batch, write_segment
@@ -170,3 +174,43 @@ def test_listings_of_s3_have_dates_as_text_and_only_here(store: ObjectStore, bar
     assert {type(entry["LastModified"]) for entry in users.ls(folder, detail=True)} == {datetime}
     with pytest.raises(OSError, match="profil"):  # an option that is unknown is not passed over
         store_of(f"{bare[0]}/t-0", {**store.options, "profil": "p"})[0].ls(folder)
+
+
+class AtOnce:
+    """How many reads of a memory store are on their way at the same time: each waits a moment for others."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.most = self.now = 0
+        self.lock = threading.Lock()
+        real = MemoryFileSystem.cat_file
+
+        def cat_file(store: MemoryFileSystem, path: str, *arguments: object, **keywords: object) -> bytes:
+            with self.lock:
+                self.now += 1
+                self.most = max(self.most, self.now)
+            time.sleep(0.1)
+            with self.lock:
+                self.now -= 1
+            return bytes(real(store, path, *arguments, **keywords))
+
+        monkeypatch.setattr(MemoryFileSystem, "cat_file", cat_file)
+
+
+@pytest.mark.parametrize("options", [{}, {"readCommitted": "true"}, {"maxBytesPerTrigger": "1m"}])
+@pytest.mark.parametrize(("partitions", "segments"), [(8, 1), (1, 9)])
+def test_a_stream_plans_with_many_requests_at_a_time(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, str], partitions: int, segments: int
+) -> None:
+    store = MemoryFileSystem()
+    for partition in range(partitions):
+        for base in range(0, 3 * segments, 3):
+            store.pipe(f"/{partitions}/t-{partition}/{base:020}.log", batch(base))
+    source = KwireDataSource({"path": f"memory://{partitions}", **options})
+    reader = source.streamReader(source.schema())
+    start = reader.initialOffset()
+    reads = AtOnce(monkeypatch)
+    end = reader.latestOffset(start, reader.getDefaultReadLimit())
+    store.rm(f"/{partitions}", recursive=True)
+    assert [end["topics"]["t"][str(partition)][0] for partition in range(partitions)] == [3 * segments] * partitions
+    # with a limit the share of each partition depends on those before it
+    assert reads.most >= (1 if partitions > 1 and "maxBytesPerTrigger" in options else 4)

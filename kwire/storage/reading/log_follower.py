@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future
 from typing import NamedTuple
 from zlib import crc32
 
 from kwire.storage.batches.batch_header import BatchHeader, examine
 from kwire.storage.batches.scanner import OBJECT_BYTES, WINDOW_BYTES, Scanner, Window, window_headers
-from kwire.storage.places.discovery import SegmentFile
+from kwire.storage.places.discovery import THREADS, SegmentFile
 from kwire.storage.places.filesystem import File, open_unnamed, shown
 from kwire.storage.reading.bounds import Bounds
 from kwire.storage.reading.segment import LogSegment
 from kwire_c.record_batch import RECORD_BATCH_OVERHEAD
 
 _WORTH_SKIPPING = 1 << 20  # bytes; a smaller piece is read, and no index asked for
+_AHEAD_BYTES = 64 << 20  # of segments that are read ahead at the same time
 
 
 class LogOffset(NamedTuple):
@@ -73,7 +75,8 @@ class OpenTransaction(NamedTuple):
 class _Read(NamedTuple):
     """How far a segment was read: position, size, first bytes and leader epoch of the last batch, the offset due next.
 
-    known: nothing damaged came after that offset. ended: nothing but a torn tail or zeros is left.
+    known: nothing damaged came after that offset. ended: nothing but a torn tail or zeros is left. head: the first
+    bytes of the segment, None if they were not read. waits_for: the open transaction before which reading stopped.
     """
 
     position: int
@@ -83,6 +86,8 @@ class _Read(NamedTuple):
     known: bool
     ended: bool
     leader_epoch: int
+    head: bytes | None
+    waits_for: OpenTransaction | None
 
 
 class LogFollower:
@@ -111,6 +116,7 @@ class LogFollower:
         self._open, self._lost, self._warn = open_segment, lost, warn
         self._strict, self._first_open = strict, first_open
         self._segments: dict[int, LogSegment] = {}
+        self._ahead: dict[int, Future[_Read]] = {}  # whole segments that are being read, by number
         self.waits_for: OpenTransaction | None = None
 
     def start(self, offset: int | None = None) -> LogOffset:
@@ -155,29 +161,37 @@ class LogFollower:
             at = at._replace(log_start=first)
         return at
 
-    def advance(self, at: LogOffset, most: int | None = None) -> LogOffset:
+    def advance(self, at: LogOffset, most: int | None = None, pool: Executor | None = None) -> LogOffset:
         """The end of the whole batches from a place on; most: bytes (at least 1), reached by the last batch.
 
         Goes on to the next segment where one ends at its base offset. Stops before an open transaction (waits_for), and
         before offsets that are missing, which are reported to lost when nothing before them is left to read. A new
         reader whose offset is yet to come stays at its beginning: what becomes of the records before it is not its own.
+        pool: reads the next segments meanwhile, as an object store takes its time for each; lost and warn may be called
+        in its threads.
         """
         self.waits_for = None
         if self.is_at_end(at):
             return at
         begun = self.resume(at)
-        reached = self._advanced(begun if begun == at else begun._replace(crossed=0), most)
+        try:
+            reached = self._advanced(begun if begun == at else begun._replace(crossed=0), most, pool)
+        finally:
+            for read in self._ahead.values():
+                read.cancel()
+            self._ahead.clear()
         is_to_come = at.segment is None and not begun.is_exact and reached.offset == begun.offset
         return at if is_to_come and not self._ends_damaged(reached) else reached
 
-    def _advanced(self, begun: LogOffset, most: int | None) -> LogOffset:
+    def _advanced(self, begun: LogOffset, most: int | None, pool: Executor | None) -> LogOffset:
         reached = begun
         number, position, due = self._number(begun.segment) or 0, begun.position, begun.offset
         left, crossed = most, 0
         while True:
-            read = self._read_on(number, position, due, left)
+            read = self._read(number, position, due, left)
             if read.position > position:
-                head = reached.head if reached.segment == self._id(number) and reached.head else None
+                known_head = reached.head if reached.segment == self._id(number) and reached.head else None
+                head = known_head if read.head is None else crc32(read.head)
                 reached = self._place(
                     number, read.position, read.size, read.first_bytes, read.leader_epoch, read.due, begun, head)
                 if crossed:
@@ -208,6 +222,8 @@ class LogFollower:
                 due = base
             crossed += self._size(number) - position
             number, position = follower, 0
+            if pool is not None:
+                self._look_ahead(number, left, pool)
 
     def ranges(self, start: LogOffset, end: LogOffset) -> Iterator[tuple[SegmentFile, int, int, Bounds, Planned]]:
         """Yield (segment, first byte, byte after the last, offsets to keep, marks) of what is between two places.
@@ -513,6 +529,32 @@ class LogFollower:
                 due = header.last_offset + 1
         return False
 
+    def _read(self, number: int, position: int, due: int, most: int | None) -> _Read:
+        """Read the headers of a segment from a byte on, or take what was read ahead."""
+        ahead = self._ahead.pop(number, None)
+        if ahead is None or position or due != self._base(number):
+            read = self._read_on(number, position, due, most)
+        else:
+            read = ahead.result()
+        self.waits_for = read.waits_for
+        return read
+
+    def _look_ahead(self, number: int, most: int | None, pool: Executor) -> None:
+        """Begin to read the segments from a number on that are to be read whole; most: bytes."""
+        if number not in self._ahead and self._first_open is not None and self._first_open(number) is not None:
+            return
+        left = _AHEAD_BYTES if most is None else min(_AHEAD_BYTES, most - 1)
+        for following in range(number, min(number + THREADS, len(self.files))):
+            file = self.files[following]
+            left -= file.size
+            if file.base_offset < 0 or file.size < 0 or left < 0:
+                return
+            if following not in self._ahead:
+                try:
+                    self._ahead[following] = pool.submit(self._read_on, following, 0, file.base_offset, None)
+                except RuntimeError:  # no thread can be started
+                    return
+
     def _read_on(self, number: int, position: int, due: int, most: int | None) -> _Read:
         """Read the headers of a segment from a byte on."""
         size, closed = self._size(number), number + 1 < len(self.files)
@@ -520,16 +562,19 @@ class LogFollower:
         end, last, expected, epoch = position, 0, due, -1
         known = self._base(number) >= 0 or position > 0
         data, at = memoryview(b""), 0  # of the last batch
+        head: bytes | None = None
 
-        def read(ended: bool) -> _Read:
+        def read(ended: bool, waits_for: OpenTransaction | None = None) -> _Read:
             first_bytes = bytes(data[at : at + min(last, RECORD_BATCH_OVERHEAD)])
-            return _Read(end, last, first_bytes, expected, known, ended, epoch)
+            return _Read(end, last, first_bytes, expected, known, ended, epoch, head, waits_for)
 
         start = self._skipped_to(number, position, size if most is None else min(size, position + most))
         if start > position:
             end, known = start, False
         read_bytes = WINDOW_BYTES if start == position else OBJECT_BYTES
         for window in Scanner(self._segment(number).file, start, size, read_bytes=read_bytes):
+            if window.position == 0 and len(window.data) >= min(RECORD_BATCH_OVERHEAD, size):
+                head = bytes(window.data[: min(RECORD_BATCH_OVERHEAD, size)])
             if window.bad is not None:
                 if window.end >= size and not closed and not self._strict:
                     return read(True)
@@ -540,8 +585,7 @@ class LogFollower:
                 if header.position + header.size > size:
                     return read(True)
                 if stop is not None and header.last_offset >= stop.first_offset:
-                    self.waits_for = stop._replace(timestamp=header.max_timestamp)
-                    return read(False)
+                    return read(False, stop._replace(timestamp=header.max_timestamp))
                 if known and header.magic == 2 and header.base_offset > expected:
                     self._warn(f"{self.name}: offsets {expected}..{header.base_offset - 1} are not there, "
                                f"removed by compaction or damaged: {self._path(number)}, byte {header.position}")
