@@ -13,6 +13,7 @@ import kwire
 from kwire import messages
 from kwire.fleet import Fleet, ManualClock
 from kwire.fleet.logs.partition_log import MOST_REASONS
+from kwire.fleet.logs.producer_state import MOST_UNVERIFIED, ProducerStates
 from kwire.net import SyncConnection, connect_sync
 from kwire.schema.error_codes import ErrorCode as E
 from tests.fleet.test_apis import fetch, produce, values
@@ -195,6 +196,13 @@ def test_no_batch_goes_before_those_that_were_not_in_the_transaction(release: st
         assert produce(connection, of(0, 0), transactional_id="x", version=version).error_code == 0
         assert end(connection, 0, version=3) == 0
         assert produce(connection, of(0, 1, transactional=False), version=version).error_code == 0
+
+
+def test_producers_that_never_go_on_are_forgotten() -> None:
+    producers = ProducerStates()
+    for number in range(2 * MOST_UNVERIFIED):
+        assert producers.must_verify(number, 0, 0, bumps_epoch=False, in_epoch=True)
+    assert len(producers.unverified) == MOST_UNVERIFIED and min(producers.unverified) == MOST_UNVERIFIED
 
 
 def test_a_marker_leaves_the_batches_of_the_next_epoch() -> None:

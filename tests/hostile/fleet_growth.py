@@ -12,6 +12,9 @@ import kwire
 from kwire import messages, schema
 from kwire.fleet import Fleet
 from kwire.fleet.apis import HANDLERS, Call
+from kwire.fleet.coordinators.groups import CommittedOffset
+from kwire.fleet.disk.coordinator_records import offset_rows, read_offsets
+from kwire.fleet.logs.partition_log import PartitionLog
 
 Ask = Callable[[str, int, Any], Any]
 
@@ -120,8 +123,18 @@ def topics(ask: Ask, n: int) -> None:
         ask("DeleteTopics", 6, gone(topics=[gone.DeleteTopicState(name=f"n{number}")]))
 
 
+def offsets_read(_: Path, n: int) -> Callable[[], Any]:
+    """As many open transactions with an offset each, and tombstones: what a coordinator that starts has to read."""
+    log = PartitionLog()
+    for number in range(n):
+        rows = offset_rows(f"g{number}", {("t", 0): CommittedOffset(1, -1, "", 0, 0)}, True, 0)
+        log.append_own(rows, 0, 0, (number, 0))
+        log.append_own(offset_rows(f"h{number}", {("t", 0): None}, True, 0), 0, 0)
+    return lambda: read_offsets(log)
+
+
 CASES = {
     "a fleet: members that join": (asked(joins), 2000), "a fleet: groups and transactions": (asked(many_groups), 1500),
     "a fleet: producers, fetched": (asked(producers), 1200), "a fleet: heartbeats": (asked(heartbeats), 200),
-    "a fleet: topics": (asked(topics), 1000),
+    "a fleet: topics": (asked(topics), 1000), "a fleet: offsets read": (offsets_read, 1500),
 }  # fmt: skip

@@ -83,10 +83,9 @@ class CommittedOffsets:
         gone = dict.fromkeys(one for one in partitions if one in there)
 
         def forgotten() -> None:
-            for one in gone:
-                self.offsets.pop(one, None)
-                for offsets in self.pending_offsets.values():
-                    offsets.pop(one, None)
+            for offsets in (self.offsets, *self.pending_offsets.values()):
+                for one in gone.keys() & offsets.keys():  # in the time of the fewer
+                    del offsets[one]
 
         self.kept(gone)
         certainly(forgotten)

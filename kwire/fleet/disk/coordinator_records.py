@@ -87,28 +87,36 @@ def read_offsets(log: PartitionLog) -> tuple[Commits, dict[int, Commits], set[st
     commits: Commits = {}
     consumers: set[str] = set()
     pending: dict[int, Commits] = {}
+    forgotten: dict[tuple[str, TopicPartition], int] = {}  # while transactions are open; the order of the tombstone
+
+    def left(group: str, offsets: dict[TopicPartition, CommittedOffset]) -> dict[TopicPartition, CommittedOffset]:
+        return {one: offset for one, offset in offsets.items() if forgotten.get((group, one), -1) < offset.order}
+
     for batch, record, known in _records(log, "group"):
         if known is None:
             ended = pending.pop(batch.producer_id, {})
             for group, offsets in ended.items() if record.control_type == "COMMIT" else ():
                 counted = commits.setdefault(group, {})
-                counted.update(newer(offsets, counted))
+                counted.update(newer(left(group, offsets), counted))
             continue
         if known.name == _CONSUMER_GROUP:
             (consumers.discard if known.value is None else consumers.add)(known.key.group_id)
         if known.name not in _OFFSET_COMMITS:
             continue
-        key, value = known.key, known.value
+        key, value, one = known.key, known.value, (known.key.topic, known.key.partition)
         target = pending.setdefault(batch.producer_id, {}) if batch.is_transactional else commits
         offsets = target.setdefault(key.group, {})
         if value is None:
-            for one in (commits, *pending.values()):
-                one.get(key.group, {}).pop((key.topic, key.partition), None)
+            commits.get(key.group, {}).pop(one, None)
+            if pending:
+                forgotten[key.group, one] = next(COMMIT_ORDER)
         else:
-            offsets[key.topic, key.partition] = CommittedOffset(
+            offsets[one] = CommittedOffset(
                 value.offset, getattr(value, "leader_epoch", -1), value.metadata, value.commit_timestamp,
                 next(COMMIT_ORDER))
-    return commits, pending, consumers
+    waiting = {producer: {group: left(group, offsets) for group, offsets in groups.items()}
+               for producer, groups in pending.items()}
+    return commits, waiting, consumers
 
 
 def read_transactions(log: PartitionLog) -> dict[str, Transaction]:

@@ -13,6 +13,7 @@ from kwire.schema.error_codes import ErrorCode
 
 _KEPT_BATCHES = 5  # ProducerStateEntry.NUM_BATCHES_TO_RETAIN: as many as a producer may have in flight
 _LARGEST_SEQUENCE = (1 << 31) - 1
+MOST_UNVERIFIED = 10_000  # producers of a partition
 
 
 class WrittenBatch(NamedTuple):
@@ -59,7 +60,7 @@ class ProducerStates:
     def __init__(self) -> None:
         self.producers: dict[int, Producer] = {}
         self._open: dict[int, int] = {}  # producer id -> the first offset of its ongoing transaction, ascending
-        self._unverified: dict[int, _Unverified] = {}  # by producer id
+        self.unverified: dict[int, _Unverified] = {}  # by producer id
 
     def must_verify(self, producer_id: int, epoch: int, first: int, *, bumps_epoch: bool, in_epoch: bool) -> bool:
         """Is a transaction's coordinator to be asked about a batch (UnifiedLog.maybeStartTransactionVerification)?
@@ -71,10 +72,12 @@ class ProducerStates:
         known = self.producers.get(producer_id)
         if known is not None and known.first_offset is not None and (known.epoch == epoch or not in_epoch):
             return False
-        before = self._unverified.get(producer_id, _Unverified(epoch, first, bumps_epoch))
+        before = self.unverified.get(producer_id, _Unverified(epoch, first, bumps_epoch))
         if epoch > before.epoch or (epoch == before.epoch and first < before.lowest_sequence):
             before = before._replace(epoch=epoch, lowest_sequence=first)
-        self._unverified[producer_id] = before
+        self.unverified[producer_id] = before
+        if len(self.unverified) > MOST_UNVERIFIED:  # the oldest of those that never go on
+            del self.unverified[next(iter(self.unverified))]
         return True
 
     def check(
@@ -116,7 +119,7 @@ class ProducerStates:
 
     def _check_unverified(self, producer_id: int, first: int, *, at_zero: bool) -> None:
         """May a batch begin with this sequence, beside those that must_verify was asked about? Raises ApiError."""
-        asked = self._unverified.get(producer_id)
+        asked = self.unverified.get(producer_id)
         if asked is None:
             return
         if at_zero and asked.bumps_epoch and first:
@@ -150,7 +153,7 @@ class ProducerStates:
 
     def _keep(self, producer_id: int, known: Producer, verified: bool) -> None:
         if verified:
-            self._unverified.pop(producer_id, None)
+            self.unverified.pop(producer_id, None)
         if known.first_offset is None:
             self._open.pop(producer_id, None)
         else:
@@ -172,7 +175,7 @@ class ProducerStates:
         known = self._in_epoch(producer_id, epoch)
         first, known.first_offset = known.first_offset, None
         known.coordinator_epoch, known.last_timestamp = coordinator_epoch, timestamp
-        asked = self._unverified.get(producer_id)
+        asked = self.unverified.get(producer_id)
         of_next = asked is not None and asked.bumps_epoch and asked.epoch == epoch  # batches of the next transaction
         return first, partial(self._keep, producer_id, known, not of_next)
 
