@@ -192,6 +192,20 @@ def test_an_index_that_lags_is_made_again(tmp_path: Path) -> None:
     assert files(index.parent) == wanted
 
 
+@pytest.mark.parametrize("spoil", [
+    lambda entry: None, lambda entry: b"", lambda entry: entry[:17] + b"\1" + entry[18:],
+], ids=["missing", "empty", "another first offset"])
+def test_a_transaction_index_that_does_not_know_an_abort_is_made_again(
+    spoil: Callable[[bytes], bytes | None], tmp_path: Path
+) -> None:
+    """Else read_committed would have the records of a transaction that was aborted."""
+    wanted = written(tmp_path, [batch(0, 2), in_transaction(2, 9, 2), marker(4, 9, commit=False)])
+    path = tmp_path / "t-0" / f"{0:020}.txnindex"
+    spoiled = spoil(path.read_bytes())
+    path.unlink() if spoiled is None else path.write_bytes(spoiled)
+    assert written(tmp_path, []) == wanted
+
+
 def test_producers_without_the_snapshot_at_the_last_segment(tmp_path: Path) -> None:
     batches = some_batches(60)
     wanted = written(tmp_path / "closed", batches, segment_bytes=1500)

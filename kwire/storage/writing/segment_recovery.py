@@ -141,7 +141,10 @@ class _Segment:
         if all((there[kind] or b"") == content.getvalue() for kind, content in self._contents.items()):
             return True
         offsets, stamps = OffsetIndex(index, self.base_offset), TimeIndex(times, self.base_offset)
-        if any(one.damage or one.padding for one in (offsets, stamps)) or TransactionIndex(aborted or b"").damage:
+        known, found = TransactionIndex(aborted or b""), TransactionIndex(self._contents[".txnindex"].getvalue())
+        if any(one.damage or one.padding for one in (offsets, stamps)) or known.damage:
+            return False
+        if not set(found.entries) <= set(known.entries):  # more entries: of batches that were deleted from the log
             return False
         newest = stamps.entries[-1][0] if stamps.entries else -1
         is_within = not offsets.entries or offsets.entries[-1][1] < self.indexes.size
