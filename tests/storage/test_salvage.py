@@ -499,6 +499,20 @@ def test_a_log_that_goes_on_where_a_snapshot_was_taken(tmp_path: Path) -> None:
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize("snapshot", [5, 8])
+def test_the_last_batch_after_damage_is_kept(snapshot: int, tmp_path: Path) -> None:
+    """A snapshot where the segment begins or the damaged batch was says nothing against it."""
+    write_segment(tmp_path / "t-0", 0, [batch(0, 5)])
+    path = write_segment(tmp_path / "t-0", 5, [batch(5, 3), batch(8, 2), batch(10, 2)])
+    damage_batch(path, 0)
+    damage_batch(path, 1)
+    producer_snapshot(tmp_path / "t-0", snapshot, {})
+    done = salvage_log(tmp_path / "t-0", tmp_path / "out")
+    assert [(one.first_offset, one.last_offset) for one in done.lost] == [(5, 7), (8, 9)]
+    assert [one.base_offset for one in LogDirectory(tmp_path / "out").batches()] == [0, 10]
+
+
+@pytest.mark.quick
 def test_a_wrong_base_offset_after_a_damaged_batch(tmp_path: Path) -> None:
     """Of two batches that exclude each other, the one in step with the rest stays."""
     made = [batch(0), batch(3)[:-1] + b"!", bytes(8) + batch(6, 2)[8:], batch(8), batch(11)]

@@ -48,6 +48,7 @@ def judge(file: File, bounds: OffsetBounds) -> Judged:
     """
     order, search = _Order(bounds), RegionSearch(file)
     pieces: dict[int, list[tuple[int, int]]] = {}
+    damaged = -1  # the position of the last bad region
     for window in Scanner(file, verify=True, read_bytes=OBJECT_BYTES):
         if window.bad is None:
             for header in window_headers(window):
@@ -56,6 +57,7 @@ def judge(file: File, bounds: OffsetBounds) -> Judged:
             header = parse_header(window.data, 0, window.position)
             order.add(header.position, header.base_offset, header.last_offset)
         else:
+            damaged = window.position
             after = [] if window.follower is None else search.follow(window.end)
             for chain in search.chains(window.position, window.end):
                 if order.admits(chain, after):
@@ -63,7 +65,7 @@ def judge(file: File, bounds: OffsetBounds) -> Judged:
                         order.add(*batch)
                     end = chain[-1][0] + examine(file, chain[-1][0], window.end).size
                     pieces.setdefault(window.position, []).append((chain[0][0], end))
-    return Judged(order.ended(), pieces)
+    return Judged(order.ended(damaged), pieces)
 
 
 class _Order:
@@ -101,13 +103,16 @@ class _Order:
         if len(self._batches) == _WINDOW:
             self._decide(_WINDOW // 2)
 
-    def ended(self) -> set[int]:
-        """The positions of the misplaced batches; after the last one was added."""
+    def ended(self, damaged: int) -> set[int]:
+        """The positions of the misplaced batches; after the last one was added. damaged: of the last bad region, or -1.
+        """
         batches, end = self._batches, self._bounds.end
         if self._ascending and batches:
-            before, (position, base, last) = batches[-2][2] if len(batches) > 1 else self._before, batches[-1]
-            # it has left a gap before it, and goes past the known end: but the log may have gone on from there
-            if before + 1 < base and before < end <= last and base != end:
+            at, _, before = batches[-2] if len(batches) > 1 else (-1, 0, self._before)
+            position, base, last = batches[-1]
+            # it has left a gap before it, and goes past the known end: but the log may have gone on from there, or
+            # what was in the gap is damaged
+            if before + 1 < base and before < end <= last and base != end and not at < damaged < position:
                 batches.pop()
                 self._misplaced.append(position)
         self._decide(len(batches))

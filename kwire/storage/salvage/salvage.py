@@ -625,7 +625,7 @@ def _known(segments: Sequence[LogSegment], alone: bool) -> tuple[list[ProducerSt
         offset = int(stem) if stem.isascii() and stem.isdigit() and len(stem) == 20 else -1
         if kind == "log" and alone and offset > last.named_offset:
             high = min(high, offset)
-        elif kind == "snapshot" and last.named_offset <= offset < 1 << 63:
+        elif kind == "snapshot" and last.named_offset < offset < 1 << 63:
             end = max(end, offset)
     return producers, high, end if high == (1 << 63) - 1 else -1
 
