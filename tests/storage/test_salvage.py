@@ -544,6 +544,15 @@ def test_a_misplaced_batch_costs_none_that_are_intact(stray: str, tmp_path: Path
 
 
 @pytest.mark.quick
+def test_a_batch_of_other_offsets_costs_none_that_is_intact(tmp_path: Path) -> None:
+    """As of another segment, or a message inside of a damaged compressed one of magic 1, which counts from 0."""
+    path = tmp_path / f"{98:020}.log"
+    path.write_bytes(b"?" * 100 + batch(110) + batch(115)[:-1] + b"!" + batch(2))
+    salvage_log(path, tmp_path / "out")
+    assert [one.base_offset for one in LogDirectory(tmp_path / "out").batches()] == [110]
+
+
+@pytest.mark.quick
 @pytest.mark.parametrize("first", [6, 9, 12, 100])
 @pytest.mark.parametrize("destroyed", [0, 40, 61])
 def test_batches_in_a_value_are_not_taken_for_the_log(first: int, destroyed: int, tmp_path: Path) -> None:

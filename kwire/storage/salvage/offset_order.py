@@ -80,7 +80,7 @@ class _Order:
         """Are more batches in a chain than it contradicts, before it and after?
 
         One that contradicts only what comes after it may be in the value of a record, unless what comes after it
-        contradicts what is before, too.
+        contradicts what is before, too. Batches whose offsets are outside of the segment contradict nothing.
         """
         (_, first, _), (_, _, last) = chain[0], chain[-1]
         ascending = all(before[2] < following[1] <= following[2] for before, following in pairwise(chain))
@@ -89,7 +89,7 @@ class _Order:
         in_order = not after or after[0][1] > self._newest
         high = after[0][1] if after and in_order else self._bounds.high
         earlier = sum(before >= first and base < high for _, base, before in self._batches)
-        later = sum(base <= last for _, base, _ in after)
+        later = sum(self._bounds.low <= base <= last for _, base, _ in after)
         return earlier + later < len(chain) and (earlier > 0 or not in_order)
 
     def add(self, position: int, base: int, last: int) -> None:
