@@ -83,6 +83,118 @@ def test_a_second_member_makes_the_first_join_again(fleet: Fleet, connection: Sy
     assert sync(connection, first.member_id, 1).error_code == E.ILLEGAL_GENERATION
 
 
+def join_static(connection: Any, *protocols: str, version: int = 9) -> Any:
+    """Join as the instance i, which has no member id yet; range and sticky by default."""
+    row = M.JoinGroupRequest.JoinGroupRequestProtocol
+    return connection.send(M.JoinGroupRequest(
+        group_id="g", session_timeout_ms=10_000, rebalance_timeout_ms=20_000, member_id="", group_instance_id="i",
+        protocol_type="consumer",
+        protocols=[row(name=name, metadata=b"x") for name in protocols or ("range", "sticky")]), version)
+
+
+def beat_static(connection: Any, member: str, generation: int) -> int:
+    return int(connection.send(M.HeartbeatRequest(
+        group_id="g", generation_id=generation, member_id=member, group_instance_id="i")).error_code)
+
+
+def test_a_classic_static_member_comes_back(fleet: Fleet, connection: SyncConnection) -> None:
+    """Without a rebalance (KIP-345), and without an assignment of the leader (KIP-814 in version 9)."""
+    first = join_static(connection)
+    assert (first.generation_id, first.leader, first.skip_assignment) == (1, first.member_id, False)
+    sync(connection, first.member_id, 1, **{first.member_id: b"all"})
+    again = join_static(connection)
+    assert (again.generation_id, again.leader, again.skip_assignment) == (1, again.member_id, True)
+    assert again.member_id != first.member_id and [one.member_id for one in again.members] == [again.member_id]
+    assert sync(connection, again.member_id, 1).assignment == b"all"
+    assert beat_static(connection, first.member_id, 1) == E.FENCED_INSTANCE_ID
+    old = join_static(connection, version=8)
+    assert (old.generation_id, old.leader, list(old.members)) == (1, again.member_id, [])
+    assert join_static(connection, "sticky", "range").generation_id == 2  # another protocol is elected
+    assert join_static(connection, "sticky", "range").generation_id == 3  # the assignment was not there yet
+
+
+def test_before_2_6_a_static_member_comes_back_before_the_assignment_without_a_rebalance() -> None:
+    with Fleet("2.4", topics={"t": 1}) as fleet, connect_sync(fleet.bootstrap) as connection:
+        first = join_static(connection, version=5)
+        assert beat_static(connection, first.member_id, 1) == E.REBALANCE_IN_PROGRESS
+        again = join_static(connection, version=5)
+        assert (again.generation_id, again.leader, list(again.members)) == (1, first.member_id, [])
+
+
+def test_a_static_member_comes_back_while_others_wait(fleet: Fleet, connection: SyncConnection) -> None:
+    """It is in the next generation like them, and is answered with them."""
+    static = join_static(connection)
+    sync(connection, static.member_id, 1)
+    answers: list[Any] = []
+    with connect_sync(fleet.bootstrap) as other:
+        thread = threading.Thread(target=lambda: answers.append(joined(other)))
+        thread.start()
+        while beat_static(connection, static.member_id, 1) != E.REBALANCE_IN_PROGRESS:
+            pass
+        again = join_static(connection)
+        thread.join(10)
+    assert again.generation_id == answers[0].generation_id == 2
+    assert again.leader == again.member_id
+    assert {one.member_id for one in again.members} == {again.member_id, answers[0].member_id}
+
+
+def test_a_static_member_that_leads_does_not_come_back(fleet: Fleet, connection: SyncConnection) -> None:
+    """It stays in the group for its session, and another one leads."""
+    static = join_static(connection)
+    sync(connection, static.member_id, 1)
+    answers: list[Any] = []
+    with connect_sync(fleet.bootstrap) as other:
+        thread = threading.Thread(target=lambda: answers.append(joined(other)))
+        thread.start()
+        while beat_static(connection, static.member_id, 1) != E.REBALANCE_IN_PROGRESS:
+            pass
+        for _ in range(3):
+            fleet.advance(7)
+            beat_static(connection, static.member_id, 1)
+        thread.join(10)
+    (second,) = answers
+    assert (second.generation_id, second.leader) == (2, second.member_id)
+    assert {one.member_id for one in second.members} == {static.member_id, second.member_id}
+
+
+def test_the_first_members_wait_three_seconds_for_ids_that_were_given_out(
+    fleet: Fleet, connection: SyncConnection
+) -> None:
+    """As with group.initial.rebalance.delay.ms; its client may never come."""
+    assert join(connection).error_code == E.MEMBER_ID_REQUIRED
+    answers: list[Any] = []
+    with connect_sync(fleet.bootstrap) as other:
+        thread = threading.Thread(target=lambda: answers.append(joined(other)))
+        thread.start()
+        while not fleet.cluster.groups.classic("g").members:
+            time.sleep(0.01)
+        fleet.advance(3)
+        thread.join(10)
+    assert [answer.generation_id for answer in answers] == [1]
+
+
+def test_members_leave_together(fleet: Fleet, connection: SyncConnection) -> None:
+    """One that waits for the next generation, and an id that was given out; from 4.0 on at once."""
+    first = joined(connection)
+    sync(connection, first.member_id, 1, **{first.member_id: b"all"})
+    given = join(connection).member_id
+    answers: list[Any] = []
+    with connect_sync(fleet.bootstrap) as other:
+        thread = threading.Thread(target=lambda: answers.append(join(other, first.member_id)))
+        thread.start()
+        while fleet.cluster.groups.classic("g").state != "PreparingRebalance":
+            time.sleep(0.01)
+        described = connection.send(M.DescribeGroupsRequest(groups=["g"])).groups[0].members
+        assert [one.member_assignment for one in described] == [b"all"]  # the last one, from 4.0 on
+        row = M.LeaveGroupRequest.MemberIdentity
+        left = connection.send(M.LeaveGroupRequest(group_id="g", members=[
+            row(member_id=given), row(member_id=first.member_id)]))
+        thread.join(10)
+    assert [one.error_code for one in left.members] == [0, 0]
+    assert (answers[0].error_code, answers[0].member_id) == (E.UNKNOWN_MEMBER_ID, "")
+    assert fleet.cluster.groups.classic("g").state == "Empty"
+
+
 def test_a_silent_member_is_removed_by_the_clock(fleet: Fleet, connection: SyncConnection) -> None:
     first = joined(connection)
     sync(connection, first.member_id, 1)

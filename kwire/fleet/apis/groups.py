@@ -34,8 +34,12 @@ from kwire.schema.error_codes import ErrorCode
 MIN_SESSION_MS, MAX_SESSION_MS = 6_000, 1_800_000  # group.min.session.timeout.ms, group.max.session.timeout.ms
 MAX_METADATA_BYTES = 4096  # offset.metadata.max.bytes
 _CONSUMER = "consumer"
+_FIRST_THAT_SKIPS = 9  # version of JoinGroup: a leader may be told not to assign
+_LIVES_WHILE_COMPLETING = "2.7"  # a heartbeat before the assignment is there; before it was told to join again
+_REBALANCES_WHILE_COMPLETING = "2.6"  # a static member that comes back before the assignment is there
 _GROUP_MUST_BE_THERE = 9  # version of OffsetCommit: a generation of no group is GROUP_ID_NOT_FOUND
 _FIRST_WITH_MEMBER_EPOCHS = 9  # version of OffsetCommit and OffsetFetch (KIP-848)
+_NEW_COORDINATOR = "4.0"  # of KIP-848, for classic groups too
 _KEEPS_WITHOUT_OFFSETS = "4.0"  # a group without members and offsets; before, it is gone with its last offset
 Check = Callable[[TopicPartition], None]  # may this partition be committed to? Raises ApiError
 
@@ -50,22 +54,25 @@ async def join_group(call: Call) -> Any:
     """Join, or join again; answered when the next generation begins."""
     message, response = call.message, messages.JoinGroupResponse
     try:
-        group, member = await _join(call)
+        group, member, kept = await _join(call)
     except ApiError as error:
         return response(
             error_code=error.code, generation_id=-1 if call.node.offer.at_least("2.2") else 0,
             protocol_name=None if call.version >= 7 else "",
             member_id=getattr(error, "member_id", message.member_id))
     row = response.JoinGroupResponseMember
-    leads = member.id == group.leader
+    leads, leader = member.id == group.leader, group.leader
+    if kept is not None and call.version < _FIRST_THAT_SKIPS:  # else it would assign, and nobody waits for that
+        leads, leader = False, kept
     return response(
         generation_id=group.generation, protocol_type=group.protocol_type, protocol_name=group.protocol,
-        leader=group.leader or "", member_id=member.id, members=[
+        leader=leader or "", member_id=member.id, skip_assignment=leads and kept is not None, members=[
             row(member_id=one.id, group_instance_id=one.instance_id, metadata=one.metadata(group.protocol or ""))
             for one in group.members.values()] if leads else [])
 
 
-async def _join(call: Call) -> tuple[Group, Member]:
+async def _join(call: Call) -> tuple[Group, Member, str | None]:
+    """The group, the member, and the leader before it came back if the generation goes on. Raises ApiError."""
     message, coordinator = call.message, call.cluster.groups
     check_group_id(message.group_id)
     call.cluster.check_coordinator(call.node, message.group_id)
@@ -79,9 +86,19 @@ async def _join(call: Call) -> tuple[Group, Member]:
     if not group.supports(message.protocol_type, [name for name, _ in protocols]):
         raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     member_id = message.member_id
-    if not member_id and instance is not None and instance in group.static:
-        old = group.members[group.static[instance]]  # a static member came back (KIP-345)
-        group.remove(old, ErrorCode.FENCED_INSTANCE_ID)
+    rebalance = message.rebalance_timeout_ms if call.version >= 1 else message.session_timeout_ms
+    if not member_id and instance is not None and instance in group.static:  # a static member came back (KIP-345)
+        leader, goes_on = group.leader, {STABLE}
+        member = group.replace(
+            group.members[group.static[instance]], coordinator.new_member_id(call.request.client_id or "", instance))
+        member.client_id, member.client_host = call.request.client_id or "", f"/{call.connection.host}"
+        _said_again(group, member, message, rebalance, protocols)
+        if not call.node.offer.at_least(_REBALANCES_WHILE_COMPLETING):
+            goes_on.add(COMPLETING)
+        if group.state in goes_on and (group.elected() == group.protocol or COMPLETING in goes_on):
+            return group, member, leader
+        await group.join(member)
+        return group, member, None
     if not member_id:
         member_id = coordinator.new_member_id(call.request.client_id or "", instance)
         if call.version >= 4 and instance is None:
@@ -91,23 +108,29 @@ async def _join(call: Call) -> tuple[Group, Member]:
             raise error
     elif member_id not in group.pending:
         group.member(member_id, instance)
-    rebalance = message.rebalance_timeout_ms if call.version >= 1 else message.session_timeout_ms
-    member = group.members.get(member_id)
-    if member is None:
+    known = group.members.get(member_id)
+    if known is None:
         group.protocol_type = group.protocol_type if group.members else message.protocol_type
         member = Member(
             member_id, instance, call.request.client_id or "", f"/{call.connection.host}",
             message.session_timeout_ms / 1000, rebalance / 1000, protocols)
         group.add(member)
     else:
-        same = member.protocols == protocols
-        group.prefer(member, protocols)
-        member.session_timeout, member.rebalance_timeout = message.session_timeout_ms / 1000, rebalance / 1000
-        group.touch(member)
+        member, same = known, known.protocols == protocols
+        _said_again(group, member, message, rebalance, protocols)
         if same and (group.state == COMPLETING or (group.state == STABLE and member_id != group.leader)):
-            return group, member  # it lost the answer, or asks once more: no new generation
+            return group, member, None  # it lost the answer, or asks once more: no new generation
     await group.join(member)
-    return group, member
+    return group, member, None
+
+
+def _said_again(
+    group: Group, member: Member, message: Any, rebalance_ms: int, protocols: list[tuple[str, bytes]]
+) -> None:
+    """A member that is in the group joins again: what it says now counts."""
+    group.prefer(member, protocols)
+    member.session_timeout, member.rebalance_timeout = message.session_timeout_ms / 1000, rebalance_ms / 1000
+    group.touch(member)
 
 
 def _current(call: Call, since_instance: int) -> tuple[Group, Member]:
@@ -148,7 +171,9 @@ def heartbeat(call: Call) -> Any:
     try:
         group, member = _current(call, 3)
         group.touch(member)
-        return response(error_code=ErrorCode.REBALANCE_IN_PROGRESS if group.state == PREPARING else ErrorCode.NONE)
+        rebalances = group.state == PREPARING or (
+            group.state == COMPLETING and not call.node.offer.at_least(_LIVES_WHILE_COMPLETING))
+        return response(error_code=ErrorCode.REBALANCE_IN_PROGRESS if rebalances else ErrorCode.NONE)
     except ApiError as error:
         return response(error_code=error.code)
 
@@ -167,11 +192,13 @@ def leave_group(call: Call) -> Any:
         known = call.cluster.groups.groups.get(message.group_id)
         of_consumers = known if isinstance(known, ConsumerGroup) else None
         gone = []
+        classic = call.cluster.groups.classic(message.group_id)
+        at_once = call.node.offer.at_least(_NEW_COORDINATOR)
         for one in asked:
             row = response.MemberResponse(member_id=one.member_id, group_instance_id=one.group_instance_id)
             try:
                 if of_consumers is None:
-                    _leave(call, one)
+                    _leave(classic, one, at_once)
                 else:
                     gone.append(of_consumers.leaving(one.member_id, one.group_instance_id))
             except ApiError as error:
@@ -179,6 +206,8 @@ def leave_group(call: Call) -> Any:
             rows.append(row)
         if of_consumers is not None:
             of_consumers.remove(gone)
+        elif classic is not None and at_once and not all(row.error_code for row in rows):
+            classic.settle()
     except ApiError as error:
         return response(error_code=error.code)
     if call.version >= 3:
@@ -186,17 +215,24 @@ def leave_group(call: Call) -> Any:
     return response(error_code=rows[0].error_code)
 
 
-def _leave(call: Call, one: Any) -> None:
-    group = call.cluster.groups.classic(call.message.group_id)
+def _leave(group: Group | None, one: Any, at_once: bool) -> None:
+    """One member leaves. at_once: the group is settled when all of the request have left. Raises ApiError."""
     if group is None:
         raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
     if one.member_id in group.pending:
-        group.expect_no_longer(one.member_id)
+        if at_once:
+            del group.pending[one.member_id]
+        else:
+            group.expect_no_longer(one.member_id)
         return
     member_id = one.member_id
     if not member_id and one.group_instance_id is not None:
         member_id = group.static.get(one.group_instance_id, "")
-    group.remove(group.member(member_id, one.group_instance_id))
+    member = group.member(member_id, one.group_instance_id)
+    if at_once:
+        group.take_out(member)
+    else:
+        group.remove(member)
 
 
 @handles("OffsetCommit")
@@ -570,7 +606,8 @@ def describe_groups(call: Call) -> Any:
                         ErrorCode.GROUP_ID_NOT_FOUND,
                         f"Group {group_id} {'is not a classic group' if there else 'not found'}.")
             else:
-                _describe(group, row, response.DescribedGroupMember)
+                _describe(
+                    group, row, response.DescribedGroupMember, call.node.offer.at_least(_NEW_COORDINATOR))
             row.authorized_operations = operations.if_asked(
                 call.node.offer, call.version >= 3, call.message.include_authorized_operations,
                 operations.of_groups(call.node.offer))
@@ -582,7 +619,8 @@ def describe_groups(call: Call) -> Any:
     return response(groups=rows)
 
 
-def _describe(group: Group, row: Any, member_row: Any) -> None:
+def _describe(group: Group, row: Any, member_row: Any, keeps: bool) -> None:
+    """Fill a row. keeps: the last assignments are shown while the group rebalances, too."""
     row.group_state, row.protocol_type = group.state, group.protocol_type or ""
     stable = group.state == STABLE
     row.protocol_data = group.protocol or "" if stable else ""
@@ -590,7 +628,7 @@ def _describe(group: Group, row: Any, member_row: Any) -> None:
         member_row(
             member_id=one.id, group_instance_id=one.instance_id, client_id=one.client_id, client_host=one.client_host,
             member_metadata=one.metadata(group.protocol or "") if stable else b"",
-            member_assignment=one.assignment if stable else b"")
+            member_assignment=one.assignment if stable or keeps else b"")
         for one in group.members.values()]
 
 

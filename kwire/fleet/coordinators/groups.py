@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from kwire.schema.error_codes import ErrorCode
 
 EMPTY, PREPARING, COMPLETING, STABLE, DEAD = "Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead"
 TopicPartition = tuple[str, int]
+_INITIAL_DELAY = 3.0  # seconds: group.initial.rebalance.delay.ms
 
 
 class CommittedOffset(NamedTuple):
@@ -156,7 +158,7 @@ class Group(CommittedOffsets):
         return not self.members or (
             protocol_type == self.protocol_type and any(self._supported[name] == len(self.members) for name in names))
 
-    def _elected(self) -> str:
+    def elected(self) -> str:
         """The protocol that most members prefer of those that all have."""
         common = {name for name, count in self._supported.items() if count == len(self.members)}
         votes = Counter(next(n for n, _ in member.protocols if n in common) for member in self.members.values())
@@ -173,6 +175,27 @@ class Group(CommittedOffsets):
             self.leader = member.id
         self.touch(member)
 
+    def replace(self, old: Member, member_id: str) -> Member:
+        """A static member came back under a new id: it takes the place of the old one, which is fenced (KIP-345).
+
+        Source: ClassicGroup.replaceStaticMember.
+        """
+        for waiting in (old.joined, old.synced):
+            if waiting is not None and not waiting.done():
+                fenced = ApiError(ErrorCode.FENCED_INSTANCE_ID)
+                fenced.member_id = old.id  # type: ignore[attr-defined]
+                waiting.set_exception(fenced)
+        member = replace(old, id=member_id, joined=None, synced=None)
+        del self.members[old.id]
+        self.members[member_id] = member
+        self._joined.discard(old.id)
+        if self.leader == old.id:
+            self.leader = member_id
+        if member.instance_id is not None:
+            self.static[member.instance_id] = member_id
+        self.touch(member)
+        return member
+
     def prefer(self, member: Member, protocols: list[tuple[str, bytes]]) -> None:
         """A member has other protocols."""
         self._supported.subtract({name for name, _ in member.protocols})
@@ -187,14 +210,24 @@ class Group(CommittedOffsets):
         if self.leader == member.id:
             self.leader = next(iter(self.members), None)
 
-    def remove(self, member: Member, code: ErrorCode = ErrorCode.UNKNOWN_MEMBER_ID) -> None:
-        """A member left or is late; what it waits for ends with the error."""
+    def remove(self, member: Member) -> None:
+        """A member left or is late; what it waits for ends with UNKNOWN_MEMBER_ID."""
+        self.take_out(member)
+        self.settle()
+
+    def take_out(self, member: Member) -> None:
+        """Remove a member; settle comes next."""
         self._drop(member)
         if member.instance_id is not None and self.static.get(member.instance_id) == member.id:
             del self.static[member.instance_id]
         for waiting in (member.joined, member.synced):
             if waiting is not None and not waiting.done():
-                waiting.set_exception(ApiError(code))
+                unknown = ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
+                unknown.member_id = ""  # type: ignore[attr-defined]
+                waiting.set_exception(unknown)
+
+    def settle(self) -> None:
+        """Members have left: the others join again, or go on if all have."""
         if self.state in (STABLE, COMPLETING):
             self.prepare_rebalance()
         elif self.state == PREPARING:
@@ -230,19 +263,26 @@ class Group(CommittedOffsets):
     # rebalances
 
     def prepare_rebalance(self) -> None:
-        """All members must join again: until they have, or the longest rebalance timeout is over."""
+        """All members must join again: until they have, or the longest rebalance timeout is over.
+
+        The first ones of a group do not wait for those whose ids were given out longer than 3 s.
+        """
         for member in self.members.values():
             if member.synced is not None and not member.synced.done():
                 member.synced.set_exception(ApiError(ErrorCode.REBALANCE_IN_PROGRESS))
             member.synced = None
+            if self.state == COMPLETING:
+                member.assignment = b""
+        most = _INITIAL_DELAY if self.state == EMPTY else math.inf
         self.state = PREPARING
         if self._rebalance is not None:
             self._rebalance.cancel()
-        self._rebalance = asyncio.ensure_future(self._time_out())
+        self._rebalance = asyncio.ensure_future(self._time_out(most))
         self._complete_if_all_joined()
 
-    async def _time_out(self) -> None:
-        await self._clock.sleep(max((m.rebalance_timeout for m in self.members.values()), default=0.0))
+    async def _time_out(self, most: float) -> None:
+        longest = max((member.rebalance_timeout for member in self.members.values()), default=0.0)
+        await self._clock.sleep(min(most, longest))
         for member in list(self.members.values()):
             if member.id not in self._joined and member.instance_id is None:
                 self._drop(member)
@@ -259,13 +299,17 @@ class Group(CommittedOffsets):
         if self._rebalance is not None and self._rebalance is not asyncio.current_task():
             self._rebalance.cancel()
         self._rebalance = None
+        if self.members and self.leader not in self._joined:  # a static member that has not come back
+            if not self._joined:  # until the sessions of all are over
+                self._rebalance = asyncio.ensure_future(self._time_out(math.inf))
+                return
+            self.leader = next(member_id for member_id in self.members if member_id in self._joined)
         self.generation += 1
         if not self.members:
             self.state, self.protocol, self.leader = EMPTY, None, None
             return
-        self.state, self.protocol = COMPLETING, self._elected()
+        self.state, self.protocol = COMPLETING, self.elected()
         for member in self.members.values():
-            member.assignment = b""
             self.touch(member)
             if member.joined is not None and not member.joined.done():
                 member.joined.set_result(None)
