@@ -186,6 +186,7 @@ def test_members_leave_together(fleet: Fleet, connection: SyncConnection) -> Non
             time.sleep(0.01)
         described = connection.send(M.DescribeGroupsRequest(groups=["g"])).groups[0].members
         assert [one.member_assignment for one in described] == [b"all"]  # the last one, from 4.0 on
+        assert delete(connection) == E.NON_EMPTY_GROUP
         row = M.LeaveGroupRequest.MemberIdentity
         left = connection.send(M.LeaveGroupRequest(group_id="g", members=[
             row(member_id=given), row(member_id=first.member_id)]))
@@ -193,6 +194,22 @@ def test_members_leave_together(fleet: Fleet, connection: SyncConnection) -> Non
     assert [one.error_code for one in left.members] == [0, 0]
     assert (answers[0].error_code, answers[0].member_id) == (E.UNKNOWN_MEMBER_ID, "")
     assert fleet.cluster.groups.classic("g").state == "Empty"
+    assert delete(connection) == 0
+
+
+def delete(connection: Any) -> int:
+    return int(connection.send(M.DeleteGroupsRequest(groups_names=["g"])).results[0].error_code)
+
+
+def test_a_group_that_waits_for_an_id_is_not_empty(fleet: Fleet, connection: SyncConnection) -> None:
+    first = joined(connection)
+    sync(connection, first.member_id, 1)
+    given = join(connection).member_id
+    row = M.LeaveGroupRequest.MemberIdentity
+    connection.send(M.LeaveGroupRequest(group_id="g", members=[row(member_id=first.member_id)]))
+    assert delete(connection) == E.NON_EMPTY_GROUP
+    connection.send(M.LeaveGroupRequest(group_id="g", members=[row(member_id=given)]))
+    assert delete(connection) == 0
 
 
 def test_a_silent_member_is_removed_by_the_clock(fleet: Fleet, connection: SyncConnection) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kwire.fleet.coordinators.consumer_groups import ConsumerGroup
-from kwire.fleet.coordinators.groups import Group
+from kwire.fleet.coordinators.groups import EMPTY, Group
 from kwire.fleet.errors import ApiError, certainly
 from kwire.schema.error_codes import ErrorCode
 
@@ -101,7 +101,7 @@ class GroupCoordinator:
     def delete(self, group_id: str) -> None:
         """Delete a group. Raises ApiError: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP."""
         group = self.group(group_id)
-        if group.members:
+        if group.members or group.state != EMPTY:  # it may wait for ids that were given out
             raise ApiError(ErrorCode.NON_EMPTY_GROUP)
         gone = partial(self.groups.pop, group_id, None)
         self._cluster.storage.group_deleted(group_id, list(group.partitions()), isinstance(group, ConsumerGroup))
