@@ -22,7 +22,11 @@ from kwire_c.secrets import SECRET_SETTING
 
 _READ = ("security.protocol", "ssl.", "sasl.", "client.id", "request.timeout.ms")
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-_OPTION = re.compile(r"""(?<![\w.])([\w.]++)\s*+=\s*+("(?:[^"\\]|\\.)*+"|[^\s;"]++)""")  # possessive: linear time
+# possessive: linear time; quoted as java.io.StreamTokenizer reads it
+_OPTION = re.compile(
+    r"""(?<![\w.$-])([\w.$-]++)\s*+=\s*+("(?:[^"\\\r\n]|\\.)*+"|'(?:[^'\\\r\n]|\\.)*+'|[^\s;"']++)""")
+_ESCAPE = re.compile(r"\\([0-3][0-7]{0,2}|[4-7][0-7]?|.)")
+_ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _SETTING = re.compile(r"(?<![\w.-])([\w.-]++)(?:\s*+[=:]|\s)")  # a name and what separates it from its value
 _OURS = re.compile(r"(?:ssl|sasl)\.")
 _ENTRY = re.compile(r"[\w.$]++\s++(?:required|requisite|sufficient|optional)\b", re.I)
@@ -128,7 +132,14 @@ def jaas_options(text: str) -> dict[str, str]:
 
 
 def _unquoted(value: str) -> str:
-    return re.sub(r"\\(.)", r"\1", value[1:-1], flags=re.S) if value.startswith('"') else value
+    """The text of a value: in quotes of either kind with Java's escapes, else as it is."""
+    if value[0] not in "\"'":
+        return value
+    return _ESCAPE.sub(lambda found: _unescaped(found[1]), value[1:-1])
+
+
+def _unescaped(code: str) -> str:
+    return chr(int(code, 8)) if code[0] in "01234567" else _ESCAPED.get(code, code)
 
 
 def _unsecured(options: Mapping[str, str]) -> TokenCallback:

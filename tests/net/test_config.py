@@ -200,6 +200,22 @@ def test_properties_that_cannot_be_used_are_errors_of_the_family(more: dict[str,
     assert not isinstance(caught.value.__context__, UnicodeError)
 
 
+@pytest.mark.parametrize(("text", "password"), [  # as Kafka 4.4's JaasContext reads them
+    ("'a b'", "a b"), ("''", ""), ("'say \"no\"'", 'say "no"'), ("\"it's\"", "it's"), ("'it\\'s'", "it's"),
+    ('"a\\tb\\n"', "a\tb\n"), ('"\\101\\400\\18\\0"', "A 0\x018\0"), ('"\\x\\\\"', "x\\"), ("'#;='", "#;="),
+])  # fmt: skip
+def test_jaas_quotes_and_escapes_are_those_of_java(text: str, password: str) -> None:
+    assert jaas_options(f"{PLAIN} required user_name=$me a-b={text} password={text};") == {
+        "user_name": "$me", "a-b": password, "password": password}
+
+
+@pytest.mark.parametrize("text", ["it's", "'secret-guess", '"secret-guess\n"', "\"secret-guess'"])
+def test_jaas_with_a_quote_that_does_not_end_is_refused(text: str) -> None:
+    with pytest.raises(AuthenticationError) as caught:
+        jaas_options(f"{PLAIN} required password={text};")
+    assert "guess" not in str(caught.value)
+
+
 def test_a_port_of_many_digits_is_no_address() -> None:
     with pytest.raises(BrokerConnectionError):
         address("h:" + "9" * 5000)
