@@ -77,7 +77,8 @@ class Exchange:
     """A request and its response.
 
     outcome: "answered"; "one-way" (Produce with acks=0 has no response); "unanswered" if the connection, or the
-    capture, ended before a response; "lost" if bytes of the request or of its response are missing from the capture.
+    capture, ended before a response; "lost" if bytes of the request or of its response are missing from the capture,
+    or are not read.
     """
 
     connection: Connection

@@ -163,7 +163,7 @@ class FrameSplitter:
             if len(view) < 8:
                 return None
             size = int.from_bytes(view[:4], "big", signed=True)
-            if not 4 <= size <= min(self.max_frame, _PROOF_LIMIT):
+            if not 4 < size <= min(self.max_frame, _PROOF_LIMIT):  # no frame has four bytes, which alone prove nothing
                 return False
             verdict = self._proves(bytes(view[4:8]))
             if not verdict or len(view) < 4 + size:
@@ -209,8 +209,8 @@ class Conversation:
         splitter = self.splitters[direction]
         splitter.feed(data, time, boundary)
         if splitter.wrong is not None:
-            self.pairing.give_up(splitter.wrong)
-        if self.pairing.unreadable is not None:
+            self.give_up(splitter.wrong)
+        elif self.pairing.unreadable is not None:
             self._discard()
         elif self.pairing.held > MOST_WAITING:
             self.pairing.relieve()

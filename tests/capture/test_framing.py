@@ -170,6 +170,29 @@ def test_packets_cut_short_by_the_snap_length_still_tell_who_asks_what(tmp_path:
     assert all("snap length" in one.reason for one in lost) and sum(one.bytes or 0 for one in lost) > 3000
 
 
+def test_four_bytes_prove_no_frame(tmp_path: Path) -> None:
+    """In a response, between a gap and its end, a segment looks like the empty response to the next request."""
+    talk = Talk().open().exchange(hello(), welcome())
+    talk.say(True, kwire.pack_frame(metadata(1)[0]) + kwire.pack_frame(metadata(2)[0]))
+    talk.say(False, kwire.pack_frame(metadata(1)[1]))
+    del talk.packets[-2]  # which is lost
+    talk.say(False, bytes.fromhex("00000004 00000002"))
+    talk.say(False, kwire.pack_frame(metadata(2)[1]))
+    exchanges, _ = read(write_pcap(tmp_path / "a.pcap", talk.bytes()))
+    (last,) = [one for one in exchanges if one.correlation_id == 2]
+    assert last.response is not None and last.response.data == metadata(2)[1]
+
+
+def test_what_waits_where_reading_stops_is_lost(tmp_path: Path) -> None:
+    """What a broker answers after bytes that are no request is not read: nobody knows whether it answers."""
+    talk = Talk().open().exchange(hello(), welcome())
+    talk.say(True, kwire.pack_frame(metadata(1)[0])).say(True, b"GET / HTTP/1.1\r\n\r\n")
+    talk.say(False, kwire.pack_frame(metadata(1)[1]))
+    exchanges, lost = read(write_pcap(tmp_path / "a.pcap", talk.bytes()))
+    assert outcomes_of(exchanges)[1:] == [("Metadata", 9, 1, "lost")]
+    assert [one.reason for one in lost] == ["HTTP, not the Kafka protocol"]
+
+
 def test_a_reset_ends_what_waits(tmp_path: Path) -> None:
     talk = Talk().open().exchange(hello(), welcome()).exchange(metadata(1)[0], None)
     talk._add(False, RST | ACK)
