@@ -231,7 +231,9 @@ def _take(pairing: Pairing, row: dict[str, Any], frames: _Packed, text: str, num
     if int.from_bytes(data[:4], "big") != len(data) - 4:
         raise DecodeError(f"frame size {int.from_bytes(data[:4], 'big')} does not match len {len(data)} of its line",
                           offset=row["off"], what=f"{frames.path} (line {number} of {text})")
-    frame = Frame(direction, data[4:], row["time"])
+    missing = row.get("missing")
+    frame = Frame(direction, data[4:], row["time"],
+                  missing if type(missing) is int and 0 <= missing <= MAX_FRAME_BYTES else 0)
     if direction == "request":
         pairing.request(frame)
     else:
@@ -286,8 +288,8 @@ class FrameWriter:
         check_type(exchange, (Exchange, NoneType), "exchange", "an Exchange or None")
         with self._alone():
             row = self._row(connection, frame.direction, frame.time)
-            if len(frame.data) >= 4:
-                at = 4 if frame.direction == "request" else 0
+            at = 4 if frame.direction == "request" else 0
+            if len(frame.data) >= at + 4:
                 row["corr"] = int.from_bytes(frame.data[at : at + 4], "big", signed=True)
             if exchange is not None:
                 row |= {"api_key": exchange.api_key, "api_version": exchange.version}
@@ -295,6 +297,8 @@ class FrameWriter:
                     row["client_id"] = exchange.client_id
             packed = pack_frame(frame.data)
             row["len"] = len(packed)
+            if frame.missing:
+                row["missing"] = frame.missing
             if len(frame.data) <= MAX_HEX:
                 row["hex"] = frame.data.hex()
             self._begin()

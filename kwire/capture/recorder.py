@@ -45,7 +45,8 @@ class Recording:
     def close(self) -> None:
         """End the connection."""
         if not self._reported:
-            self.conversation.close()
+            self.conversation.close()  # which reports also why it is unreadable
+            self._reported = True
             self._note()
 
     def _note(self) -> None:
@@ -78,17 +79,23 @@ class Recording:
                     self._credentials.add(message.auth_bytes, self.conversation.pairing.mechanism)
                 decoded = exchange.decode_request() if kind == "Request" else exchange.decode_response()
                 assert decoded is not None
-                frame = Frame(frame.direction, decoded.to_bytes(), frame.time)
+                frame = Frame(frame.direction, decoded.to_bytes(), frame.time, frame.missing)
             except KwireError:
                 reason = f"a {exchange.api} {kind.lower()} whose secrets cannot be removed, as it cannot be read"
-                self.writer.note(Lost("", reason, self.connection, frame.direction, len(frame.data), frame.time))
+                self._leave_out(frame, exchange, reason)
                 return
         client_id = (exchange.client_id or "").encode("utf-8", "replace")
         if self._credentials.are_in(frame.data) or self._credentials.are_in(client_id):
-            reason = f"a {frame.direction} that repeats the client's credentials"
-            self.writer.note(Lost("", reason, self.connection, frame.direction, len(frame.data), frame.time))
+            self._leave_out(frame, exchange, f"a {frame.direction} that repeats the client's credentials")
             return
         self.writer.write(self.connection, frame, exchange)
+
+    def _leave_out(self, frame: Frame, exchange: Exchange, reason: str) -> None:
+        """Note that a frame is not recorded; of a response its correlation id is, as the request was answered."""
+        self.writer.note(Lost("", reason, self.connection, frame.direction, len(frame.data), frame.time))
+        if frame.direction == "response":
+            missing = len(frame.data) - 4 + frame.missing
+            self.writer.write(self.connection, Frame("response", frame.data[:4], frame.time, missing), exchange)
 
 
 class Recorder:

@@ -24,7 +24,7 @@ from kwire.capture.frame_files import _Packed
 from kwire.capture.pairing import Pairing
 from kwire.capture.pcap import Unread, read_segments
 from kwire.capture.recorder import Recorder, Recording
-from tests.capture.making import Talk, hello, metadata, outcomes_of, read, welcome, write_pcap
+from tests.capture.making import Talk, hello, metadata, outcomes_of, produce, read, welcome, write_pcap
 from tests.limits import processor_time
 from tests.net.fake import in_a_child
 from tools.places import ROOT
@@ -159,6 +159,36 @@ def test_frames_that_repeat_what_the_client_authenticated_with_are_not_recorded(
     assert piece.encode() not in data and piece.encode().hex().encode() not in data
     assert any("repeats the client's credentials" in one.reason for one in lost)
     assert outcomes_of(exchanges)[2] == ("Metadata", 9, 4, "answered") or exchanges[-1].outcome == "answered"
+
+
+def test_a_response_that_is_not_recorded_was_not_unanswered(tmp_path: Path) -> None:
+    ask, _ = metadata(3)
+    echo = kwire.encode_response(messages.MetadataResponse(cluster_id=PASSWORD), 9, correlation_id=3)
+    exchanges, lost, data = recorded(tmp_path / "t", (hello(), welcome()), sasl(2, {}), (ask, echo))
+    assert PASSWORD.encode() not in data and outcomes_of(exchanges)[2] == ("Metadata", 9, 3, "lost")
+    (echoed,) = (one for one in exchanges if one.correlation_id == 3)
+    assert echoed.response is not None and echoed.response.missing == len(echo) - 4 and len(lost) == 1
+
+
+@pytest.mark.parametrize("direction", ["request", "response"])
+def test_a_connection_cut_at_any_byte_is_recorded_as_it_is_captured(tmp_path: Path, direction: str) -> None:
+    """Among others: half a response is no answer."""
+    asked = b"".join(map(kwire.pack_frame, (hello(), metadata(1)[0], produce(2, 1))))
+    answered = kwire.pack_frame(welcome()) + kwire.pack_frame(metadata(1)[1])
+    for cut in range(len(asked if direction == "request" else answered)):
+        first, second = (asked[:cut], b"") if direction == "request" else (asked, answered[:cut])
+        talk, name = Talk().open(), tmp_path / f"{cut}"
+        with FrameWriter(str(name)) as writer:
+            recording = Recording(Connection("a", 0, "10.0.0.7:51234", "10.0.0.1:9092"), writer)
+            for side, data in ((True, first), (False, second)):
+                if data:
+                    recording.feed("request" if side else "response", data)
+                    talk.say(side, data)
+            recording.close()
+        taken, captured = read(Path(f"{name}.jsonl.gz")), read(write_pcap(tmp_path / "a.pcap", talk.close().bytes()))
+        assert outcomes_of(taken[0]) == outcomes_of(captured[0]), cut
+        assert [(one.reason, one.direction, one.bytes) for one in taken[1]] == [
+            (one.reason, one.direction, one.bytes) for one in captured[1]], cut
 
 
 def test_raw_tokens_are_remembered_too(tmp_path: Path) -> None:
