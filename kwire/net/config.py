@@ -20,6 +20,12 @@ from kwire.properties import configuration_bytes, parse_properties
 from kwire_c.printable import brief
 from kwire_c.secrets import SECRET_SETTING
 
+# Kafka's types STRING and LIST, whose values Java trims; passwords and certificates are taken as they are
+_TRIMMED = (
+    "security.protocol", "sasl.mechanism", "client.id", "ssl.truststore.location", "ssl.truststore.type",
+    "ssl.keystore.location", "ssl.keystore.type", "ssl.endpoint.identification.algorithm", "ssl.enabled.protocols",
+)  # fmt: skip
+_BLANK = "".join(map(chr, range(ord(" ") + 1)))
 _READ = ("security.protocol", "ssl.", "sasl.", "client.id", "request.timeout.ms")
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 # possessive: linear time; quoted as java.io.StreamTokenizer reads it
@@ -70,6 +76,7 @@ def keywords_of(properties: Mapping[str, str]) -> Options:
             if not SECRET_SETTING.search(name) and _holds_secret(properties[name]):
                 raise BrokerConnectionError(
                     f"{name}: its value holds another setting, with a secret: is a line end missing before that one?")
+    properties = {**properties, **{name: properties[name].strip(_BLANK) for name in _TRIMMED if name in properties}}
     keywords: Options = {}
     protocol = properties.get("security.protocol", "PLAINTEXT").upper()
     if protocol not in _PROTOCOLS:

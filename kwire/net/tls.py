@@ -38,7 +38,10 @@ def context_of(properties: Mapping[str, str]) -> ssl.SSLContext:
         context = _context(properties)
     with _loading("keystore", " (wrong ssl.key.password?)"):
         _add_certificate(context, properties)
-    if (properties.get("ssl.endpoint.identification.algorithm", "https") or "").lower() != "https":
+    names = properties.get("ssl.endpoint.identification.algorithm", "https").lower()
+    if names not in ("https", "ldaps", ""):  # Java then refuses all certificates
+        raise BrokerConnectionError("ssl.endpoint.identification.algorithm: expected https, or nothing")
+    if not names:
         context.check_hostname = False
     enabled = [part.strip() for part in properties.get("ssl.enabled.protocols", "").split(",") if part.strip()]
     unknown = [name for name in enabled if name not in _VERSIONS]

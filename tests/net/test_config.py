@@ -19,6 +19,7 @@ from kwire.cli import main
 from kwire.net import AuthenticationError, BrokerConnectionError, connect, keywords_of, read_config
 from kwire.net.address import address
 from kwire.net.config import jaas_options
+from kwire.net.sasl import Credentials
 from tests.limits import processor_time
 from tests.net.fake import HOST, Broker, cluster_answer, of_release, run, serving
 from tests.net.test_sasl import PASSWORD, USER, Guarded
@@ -109,7 +110,29 @@ def test_trust(authority: trustme.CA, tmp_path: Path) -> None:
         opened(broker_with(trustme.CA()), trusting)
     with pytest.raises(BrokerConnectionError, match=r"not trusted: .*not valid for '127"):
         opened(broker_with(authority, "other.example"), trusting)
-    opened(broker_with(authority, "other.example"), {**trusting, "ssl.endpoint.identification.algorithm": ""})
+    names = "ssl.endpoint.identification.algorithm"
+    for nothing in ("", " "):
+        opened(broker_with(authority, "other.example"), {**trusting, names: nothing})
+    for checked in ("https ", " HTTPS\t", "ldaps"):
+        with pytest.raises(BrokerConnectionError, match=r"not trusted: .*not valid for '127"):
+            opened(broker_with(authority, "other.example"), {**trusting, names: checked})
+
+
+@pytest.mark.parametrize("names", ["http", "none", "https\u00a0", "secret-guess"])
+def test_names_are_not_left_unchecked_by_mistake(names: str) -> None:
+    with pytest.raises(BrokerConnectionError, match="expected https, or nothing") as caught:
+        keywords_of({"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": names})
+    assert "guess" not in str(caught.value)
+
+
+def test_texts_are_trimmed_as_kafka_does_and_passwords_are_not(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("security.protocol=sasl_plaintext \nsasl.mechanism=PLAIN\t\nclient.id=me \n"
+                    f"sasl.jaas.config={PLAIN} required username=\"alice \" password=\" b \"; \n")
+    keywords = read_config(file)
+    sasl = keywords["sasl"]
+    assert isinstance(sasl, Credentials) and next(sasl._plain()) == b"\0alice \0 b "
+    assert (sasl.mechanism, keywords["client_id"], set(keywords)) == ("PLAIN", "me", {"sasl", "client_id"})
 
 
 @pytest.mark.parametrize("form", ["file", "properties", "encrypted"])
