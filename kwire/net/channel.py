@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import math
 import os
 import re
 import socket
@@ -72,7 +73,7 @@ class Channel:
         self._started = False  # whether a whole frame was received
         self._correlation_id = 0
         self._waiting: dict[int, tuple[asyncio.Future[Any], int, int]] = {}  # id -> (answer, api key, version)
-        self._cancelled: set[int] = set()  # ids whose callers were cancelled: their responses are dropped
+        self._cancelled: dict[int, float] = {}  # id -> when its caller was cancelled: its response is dropped
         self._token: asyncio.Future[bytes] | None = None  # waits for a frame without header (old SASL)
         self._task = asyncio.create_task(self._read(), name=f"kwire reads {address}")
         _ALL.add(self)
@@ -190,7 +191,15 @@ class Channel:
 
     def _forget(self, number: int) -> None:
         if self._waiting.pop(number, None) is not None and self.lost is None:
-            self._cancelled.add(number)  # before its response was received
+            self._cancelled[number] = self._task.get_loop().time()  # before its response was received
+
+    def is_silent(self, seconds: float) -> bool:
+        """Whether a request has no answer so long after its caller was cancelled; later ones will have none either.
+
+        Brokers answer in order: while the caller of an earlier request waits, it decides how long.
+        """
+        number, since = next(iter(self._cancelled.items()), (0, math.inf))
+        return self._task.get_loop().time() - since > seconds and next(iter(self._waiting), number) >= number
 
     async def _read(self) -> None:
         head = b""
@@ -234,7 +243,7 @@ class Channel:
             return
         number = int.from_bytes(frame[:4], "big", signed=True) if len(frame) >= 4 else None
         if number in self._cancelled:
-            self._cancelled.discard(number)
+            del self._cancelled[number]
             return
         if number is None or number not in self._waiting:
             raise self._error(f"response with correlation id {number}, which no request in flight has")

@@ -178,6 +178,9 @@ class Connection:
         feature levels allow. timeout: seconds, by default the connection's. Raises UnsupportedVersionError (nothing is
         sent then), BrokerConnectionError, BrokerTimeoutError (the connection is closed then), DecodeError.
 
+        A call that is cancelled leaves the connection open; if its answer does not come within the connection's
+        timeout, the next send opens it again.
+
         After error 35 (UNSUPPORTED_VERSION) in a response the levels are asked for again in the time that is left, for
         the requests to come. The same request is not sent again: a broker that answers EndTxn so may have begun to end
         the transaction.
@@ -272,6 +275,8 @@ class Connection:
         self._bind()
         async with self._lock:
             self.refuse_closed()
+            if self._channel is not None and self._channel.is_silent(self.timeout):
+                self._channel.fail(self._timed_out(self.timeout))
             if self._channel is None or self._channel.lost is not None:
                 await self._drop()
                 await self._open()

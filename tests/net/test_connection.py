@@ -15,6 +15,7 @@ import trustme
 
 import kwire
 from kwire import messages, net, schema
+from kwire.codec.frames import Request
 from kwire.net import BrokerConnectionError, BrokerTimeoutError, Cluster, FrameSizeError, connect, connect_sync
 from kwire.net.address import address
 from kwire.net.channel import Tolerated
@@ -98,6 +99,44 @@ def test_a_cancelled_send_leaves_the_connection_and_its_late_answer_is_dropped()
                 next(iter(broker._writers)).write(kwire.pack_frame(frame))
                 broker.answer = metadata
                 assert int((await connection.send(METADATA)).cluster_id) == late.correlation_id + 1
+            assert broker.connections == 1
+
+    run(work())
+
+
+def test_calls_that_are_given_less_time_than_the_connection_get_off_a_silent_broker() -> None:
+    async def work() -> None:
+        async with Broker(of_release("4.4")) as broker, connect(broker.address, timeout=0.5) as connection:
+            async with asyncio.timeout(20):
+                while broker.connections < 3:
+                    with pytest.raises(TimeoutError):
+                        await asyncio.wait_for(connection.send(METADATA), 0.05)
+            broker.answer = metadata
+            await asyncio.sleep(0.6)
+            await connection.send(METADATA)
+
+    run(work())
+
+
+def test_a_cancelled_call_does_not_end_the_wait_of_an_earlier_one() -> None:
+    held: list[Request] = []
+
+    async def work() -> None:
+        async with Broker(of_release("4.4"), held.append) as broker:
+            async with connect(broker.address, timeout=0.5) as connection:
+                patient = asyncio.create_task(connection.send(METADATA, timeout=20))
+                with pytest.raises(TimeoutError):
+                    await asyncio.wait_for(connection.send(METADATA), 0.05)
+                await asyncio.sleep(0.6)
+                last = asyncio.create_task(connection.send(METADATA, timeout=20))
+                while len(held) < 3:
+                    await asyncio.sleep(0.01)
+                for request in held:
+                    frame = kwire.encode_response(metadata(request), request.version,
+                                                  correlation_id=request.correlation_id)
+                    next(iter(broker._writers)).write(kwire.pack_frame(frame))
+                assert [int(one.cluster_id) for one in await asyncio.gather(patient, last)] == [
+                    held[0].correlation_id, held[2].correlation_id]
             assert broker.connections == 1
 
     run(work())
