@@ -69,6 +69,8 @@ class Channel:
         self.tolerated = tolerated
         self.lost: BrokerConnectionError | None = None
         self._reader, self._writer = reader, writer
+        if not self.has_tls:  # whose buffer asyncio cannot wait for to be empty
+            writer.transport.set_write_buffer_limits(high=0)  # what is drained is the system's, also where this closes
         self._frames = FrameReader(max_frame)
         self._started = False  # whether a whole frame was received
         self._correlation_id = 0

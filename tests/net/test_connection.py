@@ -153,6 +153,36 @@ def test_produce_without_acks_has_no_answer() -> None:
     run(work())
 
 
+def test_what_was_sent_without_acks_is_not_lost_where_the_connection_is_closed() -> None:
+    """The broker reads nothing until then."""
+    closed = asyncio.Event()
+    received: list[Request] = []
+
+    async def answer(request: Request) -> None:
+        received.append(request)
+        await closed.wait()
+
+    async def work() -> None:
+        topic = messages.ProduceRequest.TopicProduceData(name="t" * 30_000)
+        async with Broker(of_release("4.4"), answer) as broker:
+            async with connect(broker.address) as connection:
+                asking = asyncio.create_task(connection.send(METADATA))
+                sent = 0
+                with pytest.raises(TimeoutError):
+                    while True:
+                        await asyncio.wait_for(connection.send(
+                            messages.ProduceRequest(acks=0, topic_data=[topic]), 3), 0.3)
+                        sent += 1
+            with pytest.raises(BrokerConnectionError, match="was closed"):
+                await asking
+            closed.set()
+            async with asyncio.timeout(20):
+                while len(received) <= sent:
+                    await asyncio.sleep(0.01)
+
+    run(work())
+
+
 def test_closed_means_closed() -> None:
     async def work() -> None:
         async with Broker(of_release("4.4"), metadata) as broker:
