@@ -19,6 +19,7 @@ from kwire.schema import api_keys
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 _OTHER_MECHANISMS = ("GSSAPI", "EXTERNAL", "DIGEST-MD5", "CRAM-MD5", "NTLM", "ANONYMOUS", "SCRAM-SHA-1", "AWS_MSK_IAM")
+_MOST_RECEIVED = 64 << 10  # bytes of a token from the broker: SCRAM's have a few hundred
 LEAST_ITERATIONS, MOST_ITERATIONS = 4096, 200_000  # SCRAM; Kafka's brokers keep 4096 to 16384
 
 Token = str | tuple[str, dict[str, str]]
@@ -103,6 +104,8 @@ class Credentials:
                     received = answer.auth_bytes
                 else:
                     received = await channel.exchange_token(token)
+                if len(received) > _MOST_RECEIVED:
+                    raise Refused(f"the broker's token of {len(received)} bytes exceeds {_MOST_RECEIVED}")
                 token = dialogue.send(bytes(received))
         except StopIteration:
             return lifetime / 1000

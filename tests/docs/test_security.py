@@ -16,7 +16,7 @@ from kwire.fleet import cluster as fleet_cluster
 from kwire.fleet import faults, fetch_sessions, fleet, proxy
 from kwire.fleet.apis import acls, configs, fetch
 from kwire.fleet.logs import partition_log
-from kwire.net import cluster
+from kwire.net import cluster, sasl
 from kwire.storage.batches import scanner
 from kwire.storage.isolation import transactions
 from kwire.storage.metadata import metadata_log, replay
@@ -90,6 +90,7 @@ LIMITS: dict[str, list[int]] = {
     "bytes of a frame that the tap": [recorder._MOST_DECODED],
     "characters of the name of": [exchange._MOST_NAME],
     "brokers of a cluster": [cluster.MOST_BROKERS],
+    "bytes of a SASL token": [sasl._MOST_RECEIVED],
     "uses, losses of an audit": [upgrade_audit._MOST_USES, upgrade_audit._MOST_LOST],
 }
 # in C, or no number

@@ -243,6 +243,8 @@ def lie(what: str) -> Callable[[str], str]:
             return message.partition("i=")[0] + "i=1"
         if what == "long number" and "i=" in message:
             return message.partition("i=")[0] + "i=" + "9" * 9000
+        if what == "long" and "i=" in message:
+            return message + ",x=y" * 20_000
         if what == "nonce" and message.startswith("r="):
             return "r=else" + message[2:]
         if what == "error" and message.startswith("v="):
@@ -255,7 +257,8 @@ def lie(what: str) -> Callable[[str], str]:
 
 
 LIES = (
-    "signature", "iterations", "many iterations", "few iterations", "long number", "nonce", "error", "nothing", "noise",
+    "signature", "iterations", "many iterations", "few iterations", "long number", "long", "nonce", "error", "nothing",
+    "noise",
 )
 
 
@@ -267,6 +270,7 @@ def test_a_server_that_lies_is_found_out(what: str, release: str) -> None:
             with pytest.raises(AuthenticationError, match=r"SHA-256 authentication of user 'alice' failed: .") as why:
                 async with connect(broker.address, sasl=("SCRAM-SHA-256", USER, PASSWORD)):
                     pass
+            assert what != "long" or re.search("token of 80[0-9]{3} bytes exceeds 65536", str(why.value))
             assert what != "many iterations" or "asks for 1000000 iterations, not 4096 to 200000" in str(why.value)
 
     run(work())
