@@ -130,7 +130,12 @@ class Channel:
     async def request(self, message: RequestMessage[R], version: int) -> R:
         """Send one request and return its response, None where there is none."""
         answer = self.send(message, version)
-        await self.drain()
+        try:
+            await self.drain()
+        except asyncio.CancelledError:
+            if answer is not None:
+                answer.cancel()
+            raise
         return cast(R, None) if answer is None else await answer
 
     async def exchange_token(self, token: bytes) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
 import math
 import socket
 import ssl
@@ -104,13 +105,22 @@ def test_a_cancelled_send_leaves_the_connection_and_its_late_answer_is_dropped()
     run(work())
 
 
-def test_calls_that_are_given_less_time_than_the_connection_get_off_a_silent_broker() -> None:
+@pytest.mark.parametrize("reads", [True, False])
+def test_calls_that_are_given_less_time_than_the_connection_get_off_a_silent_broker(reads: bool) -> None:
+    async def stuck(_: Request) -> None:
+        await asyncio.Event().wait()
+
     async def work() -> None:
+        topic = messages.MetadataRequest.MetadataRequestTopic(name="t" * 30_000)
+        large = messages.MetadataRequest(topics=[topic] * 1000)  # more than the system takes
+        requests = itertools.chain([METADATA if reads else large], itertools.repeat(METADATA))
         async with Broker(of_release("4.4")) as broker, connect(broker.address, timeout=0.5) as connection:
+            if not reads:
+                broker.answer = stuck
             async with asyncio.timeout(20):
                 while broker.connections < 3:
                     with pytest.raises(TimeoutError):
-                        await asyncio.wait_for(connection.send(METADATA), 0.05)
+                        await asyncio.wait_for(connection.send(next(requests)), 0.05)
             broker.answer = metadata
             await asyncio.sleep(0.6)
             await connection.send(METADATA)
