@@ -11,7 +11,7 @@ from kwire.capture.exchange import Direction
 from kwire.capture.recorder import Recorder, Recording
 from kwire.net.address import Address
 from kwire.net.dialing import dial
-from kwire.net.listening import ACCEPTED_AT_ONCE, close_server, let_clients_wait
+from kwire.net.listening import ACCEPTED_AT_ONCE, close_server, let_clients_wait, naming
 
 _BLOCK = 1 << 16
 _CONNECT = 30  # seconds
@@ -34,8 +34,9 @@ class Tap:
 
     async def __aenter__(self) -> Tap:
         # not start_serving: a cancellation would lose a server that listens
-        self._server = await asyncio.start_server(
-            self._accept, *self.listen, limit=_BLOCK, backlog=ACCEPTED_AT_ONCE, start_serving=False)
+        with naming(Address(*self.listen)):
+            self._server = await asyncio.start_server(
+                self._accept, *self.listen, limit=_BLOCK, backlog=ACCEPTED_AT_ONCE, start_serving=False)
         self.address = self._server.sockets[0].getsockname()[:2]
         self._ends = False
         try:

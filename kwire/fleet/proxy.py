@@ -32,7 +32,7 @@ from kwire.fleet.faults import Fault, Faults, Outcome
 from kwire.fleet.loop_thread import InThread
 from kwire.fleet.refusals import refusal
 from kwire.net.address import Address, address
-from kwire.net.listening import ACCEPTED_AT_ONCE, close_server, let_clients_wait
+from kwire.net.listening import ACCEPTED_AT_ONCE, close_server, let_clients_wait, naming
 from kwire.schema import Field, api_keys
 from kwire.schema.error_codes import ErrorCode
 
@@ -194,7 +194,8 @@ class Proxy(InThread):
             task.add_done_callback(ended)
 
         # not start_serving: a cancellation would lose a server that listens
-        server = await asyncio.start_server(accept, *at, backlog=ACCEPTED_AT_ONCE, start_serving=False)
+        with naming(at):
+            server = await asyncio.start_server(accept, *at, backlog=ACCEPTED_AT_ONCE, start_serving=False)
         try:
             await server.start_serving()
             let_clients_wait(server)

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from kwire.net.address import Address
 
 # asyncio's backlog says how many clients wait, and how often a turn tries to accept one. Where no more files can be
 # opened each try that fails begins a timer, which tries as often again a second later: with 100 no turn ever ends.
 ACCEPTED_AT_ONCE = 1
 _WAITING = 1024
+
+
+@contextmanager
+def naming(address: Address) -> Iterator[None]:
+    """Name the address in the error of a host that is not known: the system's own does not."""
+    try:
+        yield
+    except socket.gaierror as error:
+        raise OSError(error.errno, error.strerror, str(address)) from None
 
 
 def let_clients_wait(server: asyncio.Server) -> None:

@@ -85,6 +85,16 @@ def test_files_that_are_there_already(tmp_path: Path) -> None:
     assert done.returncode == 2 and "taken.jsonl.gz: File exists" in done.stderr and done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("how", ["--out", "--fault"])
+def test_a_host_that_is_not_known_is_named(tmp_path: Path, how: str) -> None:
+    value = str(tmp_path / "taken") if how == "--out" else "Fetch close"
+    done = subprocess.run(
+        tap("--listen", "no-such-host.invalid:0", "--target", "127.0.0.1:1", how, value),
+        capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and done.stderr.startswith("kwire: no-such-host.invalid:0: ")
+    assert done.stderr.count("\n") == 1 and not list(tmp_path.iterdir())
+
+
 def test_a_cluster_that_is_not_there() -> None:
     with Fleet() as fleet:
         gone = fleet.bootstrap
