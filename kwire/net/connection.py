@@ -178,6 +178,8 @@ class Connection:
         feature levels allow. timeout: seconds, by default the connection's. Raises UnsupportedVersionError (nothing is
         sent then), BrokerConnectionError, BrokerTimeoutError (the connection is closed then), DecodeError.
 
+        With TLS the last 64 KiB that are written may be lost where a connection to a slow broker is closed.
+
         A call that is cancelled leaves the connection open; if its answer does not come within the connection's
         timeout, the next send opens it again.
 
