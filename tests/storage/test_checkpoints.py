@@ -61,7 +61,10 @@ def test_partition_metadata(tmp_path: Path) -> None:
     metadata = read_partition_metadata(path)
     assert (metadata.version, metadata.topic_id) == (0, UUID("555925d5-c96b-4f63-8d40-661883dc6d49"))
     for wrong in ("", "version: 0\n", "version: x\ntopic_id: VVkl1clrT2ONQGYYg9xtSQ\n", "version: 0\ntopic_id: AAAA\n",
-                  "version: 0\ntopic_id: VVkl1clrT2ONQG!!YYg9xtSQ\n"):
+                  "version: 0\ntopic_id: VVkl1clrT2ONQG!!YYg9xtSQ\n", f"version: 0\ntopic_id: {'A' * 22}\n"):
         path.write_text(wrong)
         with pytest.raises(kwire.DecodeError, match=r"partition\.metadata: malformed partition metadata: "):
             read_partition_metadata(path)
+    path.write_text("version: 1\ntopic_id: VVkl1clrT2ONQGYYg9xtSQ\n")  # a broker does not start on it
+    with pytest.raises(kwire.DecodeError, match="unrecognized version 1 of the partition metadata, expected 0"):
+        read_partition_metadata(path)

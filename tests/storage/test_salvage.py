@@ -397,6 +397,38 @@ def test_damaged_files_beside(log_directory: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.quick
+def test_files_that_are_not_read_are_listed(tmp_path: Path) -> None:
+    folder = tmp_path / "t-0"
+    log = write_segment(folder, 0, [batch(0), batch(3)])
+    (folder / "0.log").write_bytes(batch(6))  # the same base offset
+    Path(f"{log}.gz").write_bytes(gzip.compress(log.read_bytes() + batch(6)))  # gunzip -k, stopped
+    (folder / f"{log.stem} (1).log").write_bytes(batch(6))
+    (folder / f"{log.stem}-old.index").write_bytes(b"")
+    done = salvage_log(folder, tmp_path / "clean")
+    expected = sorted([f"{log.stem} (1).log", f"{log.stem}-old.index", f"{log.stem}.log.gz", "0.log"])
+    assert [Path(path).name for path in done.not_copied] == expected and not done.lost
+    assert (tmp_path / "clean" / log.name).read_bytes() == log.read_bytes()
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("base", "cleaned", "is_lost"), [(6, None, True), (0, None, False), (6, 6, False), (6, 7, True)])
+def test_a_compaction_that_was_interrupted(base: int, cleaned: int | None, is_lost: bool, tmp_path: Path) -> None:
+    folder = tmp_path / "t-0"
+    write_segment(folder, 0, [batch(0)])
+    write_segment(folder, 12, [batch(12)])
+    swap = folder / f"{base:020}.log.swap"
+    swap.write_bytes(batch(base))
+    if cleaned is not None:
+        (folder / f"{cleaned:020}.log.cleaned").write_bytes(batch(cleaned))
+    done = salvage_log(folder)
+    assert [loss.path for loss in done.files_lost] == [str(swap)] * is_lost
+    assert (str(swap) in done.not_copied) is not is_lost
+    findings = [found.path for found in LogDirectory(folder).verify() if found.kind == "segments"]
+    assert findings == [str(swap)] * is_lost
+
+
+@pytest.mark.quick
 def test_a_leader_epoch_out_of_order(tmp_path: Path) -> None:
     epochs = [3, 3, 9, 3, 4, -7, 4, 1, 5, 5]
     path = write_segment(

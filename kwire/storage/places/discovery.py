@@ -281,6 +281,18 @@ def siblings(path: str, options: dict[str, Any] | None = None) -> list[SegmentFi
     return sorted(_once(files), key=lambda file: file.base_offset)
 
 
+def unfinished_swaps(names: Collection[str]) -> list[str]:
+    """Of the names in a partition's folder, .log.swap files that hold what no .log holds: a compaction was interrupted.
+
+    A broker renames them to .log at its start; those from the first .cleaned file on it deletes (LogLoader).
+    """
+    segments = {parsed_offset(name.partition(".")[0]) for name in names if name.endswith(_SEGMENTS)}
+    cleaned = [parsed_offset(name.partition(".")[0]) for name in names if name.endswith(".cleaned")]
+    first = min((offset for offset in cleaned if offset >= 0), default=_MOST_OFFSET + 1)
+    swaps = [(parsed_offset(name.partition(".")[0]), name) for name in names if name.endswith(".log.swap")]
+    return sorted(name for offset, name in swaps if 0 <= offset < first and offset not in segments)
+
+
 def _segments(listing: Listing, paths: list[str], choice: ExactSelection | Selection) -> Iterator[SegmentFile]:
     """The segments at paths that are chosen; of the folders in a folder only those that are chosen are listed."""
     folders, files = [], []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kwire.errors import KwireError
 from kwire.storage.batches.scanner import OUT_OF_ORDER
 from kwire.storage.isolation.transactions import MOST_PRODUCERS
-from kwire.storage.places.discovery import beside
+from kwire.storage.places.discovery import Listing, beside, parsed_offset, unfinished_swaps
 from kwire.storage.places.filesystem import shown
 from kwire.storage.reading.segment_reader import bytes_of
 from kwire_c.printable import printable
@@ -111,7 +111,18 @@ def verify_partition(
             pass  # verify_segment has listed it
         if last >= 0:
             previous = (segment, last)
+    if segments:
+        findings += _swaps(segments[0])
     return findings
+
+
+def _swaps(segment: LogSegment) -> Iterator[Finding]:
+    """The segments of an interrupted compaction in a segment's folder, which are not read."""
+    folder = segment.path.rpartition("/")[0]
+    entries = [entry for entry in Listing(segment.options).entries(folder) if not entry.is_folder]
+    for name in unfinished_swaps([entry.path.rpartition("/")[2] for entry in entries]):
+        message = "a compaction was interrupted: a broker makes it a segment at its start; it is not read here"
+        yield Finding(shown(f"{folder}/{name}"), -1, parsed_offset(name.partition(".")[0]), "segments", message)
 
 
 def _reason(error: Any) -> str:

@@ -20,7 +20,15 @@ from kwire.errors import CorruptBatchError, DecodeError, KwireError, LimitError,
 from kwire.output import check_local, is_same, new_folder, scratch_folder, sync_folder
 from kwire.storage.batches.batch_header import base_offset_at, examine, parse_header
 from kwire.storage.batches.scanner import OBJECT_BYTES, OUT_OF_ORDER, Scanner, Window
-from kwire.storage.places.discovery import SegmentFile, beside, discover, offset_in_name, place_of
+from kwire.storage.places.discovery import (
+    SegmentFile,
+    beside,
+    discover,
+    offset_in_name,
+    parsed_offset,
+    place_of,
+    unfinished_swaps,
+)
 from kwire.storage.places.filesystem import is_url, located, open_file, plain
 from kwire.storage.places.selection import ExactSelection, Selection, choice_of
 from kwire.storage.reading.directory import Partition
@@ -48,7 +56,7 @@ MOST_LISTED = 10_000  # lost regions, and repaired batches, of a partition that 
 _MOST_BYTES = (1 << 31) - 1  # of a segment, and offsets in it
 _SEGMENT_FILES = (".log", ".index", ".timeindex", ".txnindex")
 _MOST_HELD = 1000  # batches without a leader epoch after one whose epoch is not decided
-_FRESH = (*_SEGMENT_FILES, ".snapshot")  # written from what is in the log
+_FRESH = (".index", ".timeindex", ".txnindex", ".snapshot")  # written from what is in the log
 # not copied, so that the broker that starts on the result checks all of it
 _UNTRUE = (".kafka_cleanshutdown", "recovery-point-offset-checkpoint", ".lock")
 
@@ -254,9 +262,10 @@ class _Salvage:
 
     def partition(self, source: str, folder: str | None) -> None:
         """The folder of one partition, into an empty folder."""
-        segments = Partition(_segments(source)).segments
+        files = _segments(source)
+        segments = Partition(files).segments
         report = self._rescued(segments, folder, segments[0].named_offset) if segments else None
-        self._beside(source, folder, report)
+        self._beside(source, folder, report, files)
 
     def directory(self, source: str, folder: str | None, chosen: ExactSelection | Selection) -> None:
         """A log directory, into an empty folder."""
@@ -321,9 +330,13 @@ class _Salvage:
         report.segments = sum(name.endswith(".log") for name in names)
         return report
 
-    def _beside(self, source: str, folder: str | None, report: PartitionSalvage | None) -> None:
-        """Copy what is beside the segments of a partition, if it is whole."""
-        for name in _listed(source):
+    def _beside(
+        self, source: str, folder: str | None, report: PartitionSalvage | None, files: Collection[SegmentFile]
+    ) -> None:
+        """Copy what is beside the segments of a partition, if it is whole. files: the segments that were read."""
+        names, read = _listed(source), {os.path.basename(file.path) for file in files}
+        swaps = unfinished_swaps(names)
+        for name in names:
             path, copy = os.path.join(source, name), None if folder is None else os.path.join(folder, name)
             if not os.path.isfile(path):
                 self.result.not_copied.append(path)
@@ -336,7 +349,11 @@ class _Salvage:
                 self._copied(path, copy, _check_json)
             elif name.endswith(".checkpoint"):
                 self._copied(path, copy, _check_batches)
-            elif not name.removesuffix(".gz").endswith(_FRESH) or not name[:1].isdigit():
+            elif name in swaps:
+                reason = (f"a compaction was interrupted: a broker renames this file to {name.removesuffix('.swap')} "
+                          "at its start, in place of the segments with its offsets; do so in a copy, and salvage that")
+                self.result.files_lost.append(Loss(path, 0, os.path.getsize(path), -1, -1, reason))
+            elif name not in read and not _is_made_again(name):
                 self.result.not_copied.append(path)
 
     def _top_level(self, source: str, folder: str | None) -> None:
@@ -666,12 +683,23 @@ def _check_batches(path: str) -> None:
 
 
 def _segments(folder: str) -> list[SegmentFile]:
-    """The segments in a folder by base offset, not those in partition folders in it; a .log counts, not its .log.gz."""
+    """The segments in a folder by base offset, not those in partition folders in it.
+
+    One for each base offset: that with a name as Kafka writes it, of 20 digits; a .log counts, not its .log.gz.
+    """
     found: dict[int, SegmentFile] = {}
     for file in discover(folder):
         if file.base_offset >= 0 and os.path.samefile(os.path.dirname(file.path) or ".", folder):
-            found.setdefault(file.base_offset, file)  # sorted by path too
+            is_kafkas = os.path.basename(file.path).removesuffix(".gz") == f"{file.base_offset:020}.log"
+            if is_kafkas or file.base_offset not in found:
+                found[file.base_offset] = file
     return list(found.values())
+
+
+def _is_made_again(name: str) -> bool:
+    """Is it an index or a producer snapshot, which are made from the batches?"""
+    stem, kind = os.path.splitext(name.removesuffix(".gz"))
+    return kind in _FRESH and parsed_offset(stem) >= 0
 
 
 def _listed(folder: str) -> list[str]:

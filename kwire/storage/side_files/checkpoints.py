@@ -197,16 +197,22 @@ def _checkpoint(lines: list[str], name: str, what: str, columns: str, entry: Cal
 def read_partition_metadata(path: str | os.PathLike[str], options: dict[str, Any] | None = None) -> PartitionMetadata:
     """The version and topic id in a partition.metadata file.
 
-    Raises DecodeError (.file) for a malformed file, LimitError for more than 1 MiB.
+    Raises DecodeError (.file) for what a broker refuses (PartitionMetadataFile), LimitError for more than 1 MiB.
     """
     lines, name = _lines(path, options)
     values = dict(line.split(": ", 1) for line in lines if ": " in line)
     try:
-        return PartitionMetadata(_number(values["version"]), uuid_from_text(values["topic_id"]))
+        metadata = PartitionMetadata(_number(values["version"]), uuid_from_text(values["topic_id"]))
     except KeyError as error:
         raise located(DecodeError(f"malformed partition metadata: {error.args[0]} is missing"), name) from None
     except ValueError as error:
         raise located(DecodeError(f"malformed partition metadata: {error}"), name) from None
+    if metadata.version != 0:
+        reason = f"unrecognized version {metadata.version} of the partition metadata, expected 0"
+        raise located(DecodeError(reason), name)
+    if not metadata.topic_id.int:
+        raise located(DecodeError("malformed partition metadata: the topic id is zero"), name)
+    return metadata
 
 
 def partition_metadata(topic_id: UUID) -> bytes:
