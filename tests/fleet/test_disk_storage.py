@@ -326,19 +326,30 @@ def test_one_fleet_at_a_time(tmp_path: Path) -> None:
         with pytest.raises(OSError, match="another Fleet has it"):
             Fleet("4.4", data=tmp_path).__enter__()
         assert fleet.records("t") == []
-        child = os.fork()
-        if not child:  # as another process sees it: a broker looks at .lock
-            import fcntl
+        assert is_locked(tmp_path)
+    with Fleet("4.4", data=tmp_path) as fleet:  # which opens the partitions and the metadata log again
+        with pytest.raises(OSError, match=r"a Fleet of this process has locked it \(\.lock\)"):
+            SegmentWriter(tmp_path / "node-1", "t", 0)
+        with pytest.raises(OSError, match=r"a Fleet of this process has locked it \(\.lock\)"):
+            SegmentWriter(tmp_path / "node-1", "other", 0)
+        assert is_locked(tmp_path) and not (tmp_path / "node-1" / "other-0").exists()
+    assert not is_locked(tmp_path)
+    SegmentWriter(tmp_path / "node-1", "t", 0).close()
 
-            file = os.open(tmp_path / "node-1" / ".lock", os.O_RDWR)
-            try:
-                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                os._exit(7)
-            os._exit(0)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-    with Fleet("4.4", data=tmp_path):
-        pass
+
+def is_locked(folder: Path) -> bool:
+    """Does another process, as a broker that looks at .lock, see a lock?"""
+    child = os.fork()
+    if not child:
+        import fcntl
+
+        file = os.open(folder / "node-1" / ".lock", os.O_RDWR)
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os._exit(7)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 
 
 def test_a_full_disk_is_a_storage_error(tmp_path: Path) -> None:

@@ -334,9 +334,11 @@ def test_not_beside_a_broker(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", code, str(lock)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
                           ) as process:  # fmt: skip
         assert process.stdout is not None and process.stdout.readline() == b"locked\n"
-        with pytest.raises(OSError, match="a broker that runs"):
-            SegmentWriter(tmp_path, "t", 0)
+        for topic in ("t", "new"):
+            with pytest.raises(OSError, match="a broker that runs"):
+                SegmentWriter(tmp_path, topic, 0)
         process.communicate()
+    assert not (tmp_path / "new-0").exists()
 
 
 def test_a_name_that_is_no_offset(tmp_path: Path) -> None:

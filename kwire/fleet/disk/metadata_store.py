@@ -7,13 +7,13 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from kwire.errors import CorruptBatchError, KwireError
+from kwire.fleet.disk.node_folder import NodeWriter
 from kwire.fleet.disk.segment_store import EPOCHS_FILE, MOST_SEGMENT
 from kwire.fleet.disk.whole_files import write_whole
 from kwire.fleet.errors import certainly
 from kwire.storage.metadata.image import ClusterImage
 from kwire.storage.metadata.snapshots import snapshot_id
 from kwire.storage.side_files.checkpoints import LeaderEpoch, leader_epoch_checkpoint, read_leader_epochs
-from kwire.storage.writing.segment_writer import SegmentWriter
 
 TOPIC = "__cluster_metadata"
 
@@ -29,7 +29,7 @@ class MetadataStore:
     def __init__(self, place: str, reopened: Callable[[], None]) -> None:
         self._place, self._reopened = place, reopened
         writer = self._opened()
-        self._writer: SegmentWriter | None = writer
+        self._writer: NodeWriter | None = writer
         self.path = writer.folder
         path = writer.path or os.path.join(self.path, f"{0:020}.log")
         self._file = path, os.path.getsize(path) if writer.path else 0  # the segment with the last batch, its size
@@ -43,9 +43,9 @@ class MetadataStore:
             self.abandon()
             raise
 
-    def _opened(self) -> SegmentWriter:
+    def _opened(self) -> NodeWriter:
         """The writer, which has cut off what a kill or an error left half written."""
-        writer = SegmentWriter(self._place, TOPIC, 0, segment_bytes=MOST_SEGMENT, sync=False)
+        writer = NodeWriter(self._place, TOPIC, 0, segment_bytes=MOST_SEGMENT, sync=False)
         self._reopened()
         return writer
 

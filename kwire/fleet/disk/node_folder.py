@@ -19,13 +19,20 @@ from kwire.storage.side_files.checkpoints import (
     read_offset_checkpoint,
 )
 from kwire.storage.side_files.uuids import random_directory_id
-from kwire.storage.writing.locks import LOCK_FILE, lock_as_broker
+from kwire.storage.writing.locks import LOCK_FILE, lock_as_broker, unlock_as_broker
+from kwire.storage.writing.segment_writer import SegmentWriter
 
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 _STARTS = "log-start-offset-checkpoint"
 _ENDS = ("recovery-point-offset-checkpoint", "replication-offset-checkpoint")
 _PARTITION_METADATA = "partition.metadata"
 _FIRST_WITH_DIRECTORY_ID = "3.7"  # KIP-858
+
+
+class NodeWriter(SegmentWriter):
+    """A SegmentWriter of the node itself, which holds the .lock of its folder."""
+
+    _is_outside = False
 
 
 class NodeFolder:
@@ -107,7 +114,7 @@ class NodeFolder:
     def release(self) -> None:
         """Let others have it."""
         if self._lock >= 0:
-            os.close(self._lock)
+            unlock_as_broker(self._lock)
             self._lock = -1
 
     def _write(self, name: str, data: bytes) -> None:

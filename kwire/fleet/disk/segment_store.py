@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from kwire.errors import CorruptBatchError
+from kwire.fleet.disk.node_folder import NodeWriter
 from kwire.fleet.disk.whole_files import write_whole
 from kwire.fleet.errors import ApiError, StorageErrors, certainly
 from kwire.fleet.logs.batch_store import PIECE_BYTES, BatchStore, Entry, Segment, entries_in, size_of_first
@@ -24,7 +25,6 @@ from kwire.schema.error_codes import ErrorCode
 from kwire.storage.places.discovery import beside
 from kwire.storage.side_files.checkpoints import LeaderEpoch, leader_epoch_checkpoint, read_leader_epochs
 from kwire.storage.side_files.indexes import AbortedTransaction, OffsetIndex, TimeIndex, TransactionIndex, aborted_entry
-from kwire.storage.writing.segment_writer import SegmentWriter
 
 EPOCHS_FILE = "leader-epoch-checkpoint"
 MOST_SEGMENT = (1 << 31) - 1
@@ -127,7 +127,7 @@ class SegmentStore(BatchStore):
         self.folder = os.path.join(node, f"{topic}-{partition}")
         self._node, self._topic, self._partition, self._interval = node, topic, partition, interval
         self._started, self._reopened = started, reopened
-        self._writer: SegmentWriter | None = None
+        self._writer: NodeWriter | None = None
         self._is_closed = False
 
     def open(self) -> PartitionLog | None:
@@ -144,7 +144,7 @@ class SegmentStore(BatchStore):
             self.abandon()
             raise
 
-    def _restored(self, writer: SegmentWriter) -> PartitionLog:
+    def _restored(self, writer: NodeWriter) -> PartitionLog:
         self._list()
         log = PartitionLog(self)
         log.end_offset = writer.next_offset
@@ -164,9 +164,9 @@ class SegmentStore(BatchStore):
     def _path(self, base_offset: int) -> str:
         return os.path.join(self.folder, f"{base_offset:020}.log")
 
-    def _write(self, base_offset: int | None = None) -> SegmentWriter:
+    def _write(self, base_offset: int | None = None) -> NodeWriter:
         make = partial(
-            SegmentWriter, self._node, self._topic, self._partition, base_offset=base_offset,
+            NodeWriter, self._node, self._topic, self._partition, base_offset=base_offset,
             segment_bytes=MOST_SEGMENT, index_interval_bytes=self._interval, sync=False)
         try:
             return make()
@@ -187,7 +187,7 @@ class SegmentStore(BatchStore):
                 epochs.append((entry.epoch, entry.base_offset))
         return epochs
 
-    def _opened(self, base_offset: int) -> SegmentWriter:
+    def _opened(self, base_offset: int) -> NodeWriter:
         """The writer; after an error it is made again, which recovers the log."""
         if self._is_closed:
             raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "the fleet is closed")
@@ -273,7 +273,7 @@ class SegmentStore(BatchStore):
         with StorageErrors(self.folder):
             shutil.rmtree(scratch, ignore_errors=True)
             try:
-                with SegmentWriter(
+                with NodeWriter(
                         scratch, self._topic, self._partition, base_offset=base, segment_bytes=MOST_SEGMENT,
                         index_interval_bytes=self._interval, sync=False) as writer:
                     for batch in batches:

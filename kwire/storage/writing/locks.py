@@ -10,6 +10,8 @@ from typing import Any
 
 LOCK_FILE = ".lock"  # of a log directory, held by its broker (Kafka's FileLock)
 _TAKEN = (errno.EAGAIN, errno.EACCES)
+_BY_BROKER = "a broker that runs has locked it (.lock)"
+_held: set[tuple[int, int, int]] = set()  # (process, device, inode) of each .lock that this process holds
 
 
 def locked_folder(folder: str, by: str) -> int:
@@ -36,9 +38,40 @@ def unlock_folder(descriptor: int, process: int) -> None:
 def lock_as_broker(descriptor: int, directory: str) -> None:
     """Hold the .lock of a log directory, which was opened, as a broker that runs does. Raises OSError if one does.
 
-    The lock is the process's: it ends when any descriptor of the file is closed.
+    The lock is the process's: it ends when any descriptor of the file is closed. End it with unlock_as_broker().
     """
-    _lock(fcntl.lockf, descriptor, "a broker that runs has locked it (.lock)", directory)
+    _lock(fcntl.lockf, descriptor, _BY_BROKER, directory)
+    _held.add(_identity(os.fstat(descriptor)))
+
+
+def unlock_as_broker(descriptor: int) -> None:
+    """Close the descriptor of a .lock, which ends the lock."""
+    _held.discard(_identity(os.fstat(descriptor)))
+    os.close(descriptor)
+
+
+def check_no_broker(directory: str) -> None:
+    """Raise OSError if a broker runs on a log directory, or a Fleet of this process.
+
+    A .lock that this process holds is not opened: the lock would end when it is closed.
+    """
+    path = os.path.join(directory, LOCK_FILE)
+    try:
+        if _identity(os.stat(path)) in _held:
+            raise OSError(errno.EBUSY, "a Fleet of this process has locked it (.lock)", directory)
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno == errno.EBUSY:
+            raise
+        return
+    try:
+        _lock(fcntl.lockf, descriptor, _BY_BROKER, directory)
+    finally:
+        os.close(descriptor)
+
+
+def _identity(place: os.stat_result) -> tuple[int, int, int]:
+    return os.getpid(), place.st_dev, place.st_ino
 
 
 def _lock(lock: Any, descriptor: int, by: str, folder: str) -> None:

@@ -20,7 +20,7 @@ from kwire.storage.places.filesystem import located, shown
 from kwire.storage.side_files.checkpoints import ProducerState, producer_snapshot
 from kwire.storage.side_files.indexes import AbortedTransaction, aborted_entry
 from kwire.storage.writing.index_writer import IndexWriter
-from kwire.storage.writing.locks import LOCK_FILE, lock_as_broker, locked_folder, unlock_folder
+from kwire.storage.writing.locks import check_no_broker, locked_folder, unlock_folder
 from kwire.storage.writing.producer_states import ProducerStates
 from kwire.storage.writing.segment_recovery import MOST_RELATIVE, Recovered, base_offset_of, recovered
 
@@ -88,6 +88,8 @@ class SegmentWriter:
     makes them again.
     """
 
+    _is_outside = True  # of the broker that holds the log directory's .lock, which must be none
+
     def __init__(
         self,
         folder: str | os.PathLike[str],
@@ -127,6 +129,8 @@ class SegmentWriter:
         self._closed = False
         self._turns, self._process = [True], os.getpid()  # turns: taken by the one thread that writes
         self._midst = False  # of a change: the files, or what is known of them, are not whole
+        if self._is_outside:
+            check_no_broker(os.path.dirname(os.path.abspath(self.folder)))
         os.makedirs(self.folder, exist_ok=True)
         held = locked_folder(self.folder, "another SegmentWriter writes there")
         try:
@@ -149,7 +153,6 @@ class SegmentWriter:
         if is_new:
             raise FileExistsError(17, "has segments already: base_offset and producers are for one that has none",
                                   self.folder)
-        _check_no_broker(os.path.dirname(os.path.abspath(self.folder)))
         found = recovered(self.folder, self._interval, self._sync)
         self._next, self._snapshot_at, self._producers = found.next_offset, found.snapshot_at, found.producers
         self._active = _Segment(self.folder, found.base_offset, self._interval, found)
@@ -409,18 +412,6 @@ def _write(file: IO[bytes], data: Any, position: int) -> None:
             file.seek(position)
         error.filename = error.filename or file.name
         raise
-
-
-def _check_no_broker(folder: str) -> None:
-    """Raise OSError if a broker runs on a log directory."""
-    try:
-        descriptor = os.open(os.path.join(folder, LOCK_FILE), os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        return
-    try:
-        lock_as_broker(descriptor, folder)
-    finally:
-        os.close(descriptor)
 
 
 def _check_name(topic: str, partition: int) -> None:
