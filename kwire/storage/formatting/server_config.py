@@ -103,7 +103,7 @@ class ServerConfig:
 
     def _routable(self, endpoint: Endpoint, first: bool) -> Endpoint:
         voter = self.quorum_voters.get(self.node_id)
-        if self.rules.kraft_only and first and endpoint.host in (None, _ANY) and voter is not None:
+        if self.rules.checks_voters and first and endpoint.host in (None, _ANY) and voter is not None:
             return endpoint._replace(host=voter[0], port=voter[1])
         return endpoint._replace(host=None) if endpoint.host == _ANY else endpoint
 

@@ -44,6 +44,14 @@ def test_slips(key: str, value: str, reason: str) -> None:
     assert reason in caught.value.reason
 
 
+def test_where_controllers_are_reached() -> None:
+    """4.0.1 does not look at the voters, 4.1 takes this node's."""
+    for release, expected in (("4.0.1", (None, 9093)), ("4.1", ("voter", 1234))):
+        (endpoint,) = config(release, controller__quorum__voters="1@voter:1234").controller_endpoints()
+        assert (endpoint.host, endpoint.port) == expected
+    config("4.0.1", controller__quorum__voters="1@0.0.0.0:9093")
+
+
 @pytest.mark.parametrize("changes, reason", [
     ({"inter__broker__listener__name": "OTHER"}, "Listener with name OTHER defined in inter.broker.listener.name"),
     ({"inter__broker__listener__name": "PLAINTEXT", "security__inter__broker__protocol": "PLAINTEXT"}, "Only one of"),
