@@ -348,6 +348,12 @@ class ServerConfig:
         require(waiting <= values["replica.lag.time.max.ms"],
                 "replica.fetch.wait.max.ms should always be less than or equal to replica.lag.time.max.ms to prevent "
                 "frequent changes in ISR")
+        acks = values.get("offsets.commit.required.acks", -1)  # up to 3.9
+        if not -1 <= acks <= values["offsets.topic.replication.factor"]:
+            least = "to -1" if self.rules.formatter else "-1"
+            raise ConfigError(
+                f"{'' if self.rules.formatter else 'requirement failed: '}offsets.commit.required.acks must be greater "
+                f"or equal {least} and less or equal to offsets.topic.replication.factor")
 
     def _validate_quorum(self) -> None:
         # 3.8 knows the bootstrap servers already, but takes them for nothing

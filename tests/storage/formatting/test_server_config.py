@@ -44,6 +44,18 @@ def test_slips(key: str, value: str, reason: str) -> None:
     assert reason in caught.value.reason
 
 
+def test_acks_of_offset_commits() -> None:
+    voters = {"controller__quorum__voters": "1@localhost:9093"}
+    for release, words in (("3.9.1", "offsets.commit.required.acks must be greater or equal to -1 and less"),
+                           ("3.7", "requirement failed: offsets.commit.required.acks must be greater or equal -1 and")):
+        config(release, **voters, offsets__commit__required__acks="3")
+        for acks in ("4", "-2"):
+            with pytest.raises(ConfigError) as caught:
+                config(release, **voters, offsets__commit__required__acks=acks)
+            assert caught.value.reason.startswith(words)
+    config("4.0", **voters, offsets__commit__required__acks="4")  # no setting any more
+
+
 def test_where_controllers_are_reached() -> None:
     """4.0.1 does not look at the voters, 4.1 takes this node's."""
     for release, expected in (("4.0.1", (None, 9093)), ("4.1", ("voter", 1234))):
