@@ -341,6 +341,17 @@ def test_not_beside_a_broker(tmp_path: Path) -> None:
     assert not (tmp_path / "new-0").exists()
 
 
+@pytest.mark.parametrize("kind", [".gz", ".swap"])
+def test_no_new_log_beside_a_segment_that_is_not_read(kind: str, tmp_path: Path) -> None:
+    written(tmp_path, [batch(0)])
+    (log,) = (tmp_path / "t-0").glob("*.log")
+    other = log.rename(f"{log}{kind}")
+    before = sorted(log.parent.iterdir())
+    with pytest.raises(FileExistsError, match="a new log may not begin beside it") as caught:
+        SegmentWriter(tmp_path, "t", 0)
+    assert caught.value.filename == str(other) and sorted(log.parent.iterdir()) == before
+
+
 def test_a_name_that_is_no_offset(tmp_path: Path) -> None:
     (tmp_path / "t-0").mkdir()
     (tmp_path / "t-0" / "0.log").write_bytes(batch(0))

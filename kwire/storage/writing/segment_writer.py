@@ -148,7 +148,13 @@ class SegmentWriter:
 
     def _open(self, is_new: bool) -> None:
         """Go on at the end of the segments that are there. is_new: there must be none."""
-        if not any(entry.endswith(".log") for entry in os.listdir(self.folder)):
+        names = os.listdir(self.folder)
+        if not any(name.endswith(".log") for name in names):
+            other = next((name for name in sorted(names) if name.endswith((".log.gz", ".log.swap"))), None)
+            if other is not None:  # what is written now would hide it, and a broker would replace it by the .swap
+                kind = "compressed" if other.endswith(".gz") else "that an interrupted compaction left"
+                raise FileExistsError(17, f"is a segment {kind}: a new log may not begin beside it",
+                                      os.path.join(self.folder, other))
             return
         if is_new:
             raise FileExistsError(17, "has segments already: base_offset and producers are for one that has none",
