@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from kwire.output import check_standard_output
 from kwire_c.printable import brief
 
 if TYPE_CHECKING:
-    from kwire.storage import LogDirectory
+    from kwire.storage import LogDirectory, LogSegment
     from kwire.storage.places.selection import Selection
 
 OFFSET = click.IntRange(0, (1 << 63) - 1)
@@ -210,6 +210,16 @@ def _missing(paths: Sequence[str]) -> str:
         except FileNotFoundError:
             return path
     return paths[0]
+
+
+def in_range(directory: LogDirectory, span: Mapping[str, Any]) -> list[LogSegment]:
+    """The segments that may hold offsets of a range, by their names. span: the options of span()."""
+    from kwire.storage.places.discovery import offset_in_name
+    from kwire.storage.reading.bounds import bounds_of
+
+    bounds = bounds_of(span["start_offset"], span["end_offset"])
+    return [segment for partition in directory
+            for segment in bounds.select(partition.segments, lambda one: offset_in_name(one.path))]
 
 
 def _check(directory: LogDirectory, chosen: Selection) -> None:

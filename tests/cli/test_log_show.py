@@ -18,6 +18,7 @@ import pytest
 import kwire
 from kwire.cli import main, show_records
 from kwire.codec.json import json_text
+from kwire.storage import LogDirectory
 from kwire.storage.reading.log_follower import LogFollower, LogOffset
 from tests.storage import internal
 from tests.storage.making import START, batch, in_transaction, marker, producer_snapshot, write_segment
@@ -455,3 +456,17 @@ def test_the_last_records_of_a_preallocated_segment(
     monkeypatch.setattr(show_records.Output, "_count", lambda *args: looked.append(args[2]) or real(*args))
     assert shown_offsets(capsys, path, "--tail", 2) == [1, 2]
     assert looked == [0]
+
+
+def test_segments_outside_of_the_range_are_not_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By their names, as Partition.read does: without indexes each would be read to its end."""
+    for base in (0, 6, 12):
+        write_segment(tmp_path / "t-0", base, [batch(base), batch(base + 3)], indexes=False)
+    log = tmp_path / "t-0" / f"{0:020}.log"
+    log.write_bytes(b"x" * log.stat().st_size)
+    (tmp_path / "t-0" / f"{12:020}.log").write_bytes(b"x" * 200)
+    span = ("--start-offset", 7, "--end-offset", 11)
+    assert shown_offsets(capsys, tmp_path, *span) == [7, 8, 9, 10]
+    code, out, err = run(capsys, tmp_path, "--batches", *span)
+    assert code == 0 and len(out.splitlines()) == 3 and "damage" not in err
+    assert len(LogDirectory(tmp_path).columns(start_offset=7, end_offset=11)) == 4

@@ -210,7 +210,9 @@ class LogDirectory:
 
     def columns(self, fields: Sequence[str] = RECORD_FIELDS, **options: Unpack[ColumnRange]) -> RecordColumns:
         """RecordColumns of the range in every partition, all together; keywords as LogSegment.columns."""
-        return gather_all(self.segments, fields, **options)
+        start, end = options.get("start_offset"), options.get("end_offset")
+        selected = [segment for partition in self.partitions for segment in partition._selected(start, end)]
+        return gather_all(selected, fields, **options)
 
     @shared
     def column_batches(
