@@ -367,6 +367,22 @@ def test_epochs_of_the_releases(release: str, first: int, again: int, empty: int
         assert (group.epoch, group.assignment_epoch) == (first + 3, first + 2 + (empty == 3))
 
 
+@pytest.mark.parametrize(("release", "further"), [("4.0", 1), ("4.1", 1), ("4.2", 0), ("4.4", 0)])
+def test_a_member_that_gave_up_must_give_up_more(release: str, further: int) -> None:
+    """Before 4.2 it is an epoch further then (CurrentAssignmentBuilder of 4.0.1 and 4.2.0)."""
+    with Fleet(release, topics={"t": 4}) as fleet, connect_sync(fleet.bootstrap) as connection:
+        epoch = consumer_beat(connection, A, 0, **START).member_epoch
+        consumer_beat(connection, B, 0, **START)
+        assert len(assigned(consumer_beat(connection, A, epoch)) or ()) == 2
+        rows = [M.ConsumerGroupHeartbeatRequest.TopicPartitions(
+            topic_id=fleet.cluster.topics["t"].id, partitions=sorted(
+                index for _, index in consumers(fleet).members[A].assigned))]
+        told = consumer_beat(connection, A, epoch, topic_partitions=rows, subscribed_topic_names=[])
+        assert (told.member_epoch, assigned(told)) == (epoch + further, [])
+        again = consumer_beat(connection, A, epoch, topic_partitions=rows)  # its answer was lost
+        assert again.error_code == (E.FENCED_MEMBER_EPOCH if further else 0)
+
+
 @pytest.mark.parametrize(("release", "kept"), [("3.9", False), ("4.0", True)])
 def test_a_group_whose_last_offset_was_deleted(release: str, kept: bool) -> None:
     part = M.OffsetCommitRequest.OffsetCommitRequestPartition

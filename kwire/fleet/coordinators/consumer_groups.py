@@ -86,7 +86,7 @@ class Rules(NamedTuple):
     target is; lost_regex_counts: a member that gave its expression up is a reason for a new epoch; shows_revoking: what
     it must give up is described; commits_of_before: a member commits in an epoch of before to what it had then
     (KIP-1251); assignor_counts: another assignor is a reason for a new epoch; assigns_nobody: so is a group that
-    everybody left.
+    everybody left; counts_revocations: a member that gave up, and must give up more, is an epoch further.
     """
 
     first_epoch: int
@@ -97,6 +97,7 @@ class Rules(NamedTuple):
     commits_of_before: bool
     assignor_counts: bool
     assigns_nobody: bool
+    counts_revocations: bool
 
     @classmethod
     def of(cls, offer: Offer) -> Rules:
@@ -104,7 +105,8 @@ class Rules(NamedTuple):
         since_2, since_3, since_4 = (offer.at_least(release) for release in ("4.2", "4.3", "4.4"))
         return cls(
             first_epoch=int(since_3), joins_again=since_2, drops_unread=since_2, lost_regex_counts=since_2,
-            shows_revoking=since_3, commits_of_before=since_3, assignor_counts=since_4, assigns_nobody=since_4)
+            shows_revoking=since_3, commits_of_before=since_3, assignor_counts=since_4, assigns_nobody=since_4,
+            counts_revocations=not since_2)
 
 
 class ConsumerGroup(CommittedOffsets):
@@ -333,8 +335,9 @@ class ConsumerGroup(CommittedOffsets):
         kept = {one: epoch for one, epoch in member.assigned.items() if one in target}
         gone = {one: epoch for one, epoch in member.assigned.items() if one not in target}
         if gone and _owns(owned, gone):
-            member.state, member.assigned, member.revoking = UNREVOKED, kept, gone
             member.previous_epoch = member.epoch
+            member.epoch += self.rules.counts_revocations and member.state == UNREVOKED
+            member.state, member.assigned, member.revoking = UNREVOKED, kept, gone
             return
         gained = target - kept.keys()
         unreleased = set[Partition]()
