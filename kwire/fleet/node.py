@@ -380,6 +380,8 @@ class Listener:
                 connection.answering = False
                 if connection.closing or connection.writer.transport.get_write_buffer_size() > _MOST_UNREAD:
                     await connection.writer.drain()
+                if frame is not whole[-1]:
+                    await asyncio.sleep(0)  # others' requests come between those that this client sent at once
                 if connection.closing or connection.writer.is_closing():
                     return
 

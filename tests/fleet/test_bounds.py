@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import resource
+import socket
 import ssl
 import subprocess
 import sys
@@ -504,6 +505,23 @@ def test_many_filters_and_many_acls_let_others_be_answered(
     assert not any(one.error_code for one in connection.send(request(filters=filters), 3).filter_results)
     assert turns >= 2000 * 400 // 12_000  # others are let in after each 10,000 comparisons, and those of one filter
     assert len(fleet.cluster.controller.log.acls) == 2000
+
+
+def test_others_are_answered_between_the_requests_that_a_client_sends_at_once(
+    fleet: Fleet, connection: SyncConnection
+) -> None:
+    request = kwire.pack_frame(kwire.encode_request(
+        messages.MetadataRequest(topics=None), 12, correlation_id=1, client_id="many"))
+    host, port = fleet.bootstrap.split(":")
+    with socket.create_connection((host, int(port))) as many:
+        many.sendall(request * 2000)
+        assert many.recv(1)
+        connection.send(messages.ListGroupsRequest(), 0)
+        many.shutdown(socket.SHUT_WR)
+        while many.recv(1 << 20):
+            pass
+    asked = [event["api"] for event in fleet.events if "api" in event]
+    assert asked.count("Metadata") >= 2000 and "Metadata" in asked[asked.index("ListGroups"):]
 
 
 def test_of_two_requests_that_delete_an_acl_one_says_so(fleet: Fleet, connection: SyncConnection) -> None:
