@@ -7,6 +7,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -121,8 +122,9 @@ def test_before_2_6_a_static_member_comes_back_before_the_assignment_without_a_r
         assert (again.generation_id, again.leader, list(again.members)) == (1, first.member_id, [])
 
 
-def test_a_static_member_comes_back_while_others_wait(fleet: Fleet, connection: SyncConnection) -> None:
-    """It is in the next generation like them, and is answered with them."""
+@contextmanager
+def second_that_joins(fleet: Fleet, connection: SyncConnection) -> Iterator[tuple[Any, list[Any]]]:
+    """(a static member that is told to join again, what a second one is answered): that one has joined at the end."""
     static = join_static(connection)
     sync(connection, static.member_id, 1)
     answers: list[Any] = []
@@ -131,8 +133,14 @@ def test_a_static_member_comes_back_while_others_wait(fleet: Fleet, connection: 
         thread.start()
         while beat_static(connection, static.member_id, 1) != E.REBALANCE_IN_PROGRESS:
             pass
-        again = join_static(connection)
+        yield static, answers
         thread.join(10)
+
+
+def test_a_static_member_comes_back_while_others_wait(fleet: Fleet, connection: SyncConnection) -> None:
+    """It is in the next generation like them, and is answered with them."""
+    with second_that_joins(fleet, connection) as (_, answers):
+        again = join_static(connection)
     assert again.generation_id == answers[0].generation_id == 2
     assert again.leader == again.member_id
     assert {one.member_id for one in again.members} == {again.member_id, answers[0].member_id}
@@ -140,18 +148,10 @@ def test_a_static_member_comes_back_while_others_wait(fleet: Fleet, connection: 
 
 def test_a_static_member_that_leads_does_not_come_back(fleet: Fleet, connection: SyncConnection) -> None:
     """It stays in the group for its session, and another one leads."""
-    static = join_static(connection)
-    sync(connection, static.member_id, 1)
-    answers: list[Any] = []
-    with connect_sync(fleet.bootstrap) as other:
-        thread = threading.Thread(target=lambda: answers.append(joined(other)))
-        thread.start()
-        while beat_static(connection, static.member_id, 1) != E.REBALANCE_IN_PROGRESS:
-            pass
+    with second_that_joins(fleet, connection) as (static, answers):
         for _ in range(3):
             fleet.advance(7)
             beat_static(connection, static.member_id, 1)
-        thread.join(10)
     (second,) = answers
     assert (second.generation_id, second.leader) == (2, second.member_id)
     assert {one.member_id for one in second.members} == {static.member_id, second.member_id}

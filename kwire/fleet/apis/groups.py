@@ -34,8 +34,8 @@ from kwire.schema.error_codes import ErrorCode
 MIN_SESSION_MS, MAX_SESSION_MS = 6_000, 1_800_000  # group.min.session.timeout.ms, group.max.session.timeout.ms
 MAX_METADATA_BYTES = 4096  # offset.metadata.max.bytes
 _CONSUMER = "consumer"
-_FIRST_THAT_SKIPS = 9  # version of JoinGroup: a leader may be told not to assign
-_LIVES_WHILE_COMPLETING = "2.7"  # a heartbeat before the assignment is there; before it was told to join again
+_FIRST_WITH_SKIP_ASSIGNMENT = 9  # version of JoinGroup: a leader may be told not to assign
+_ACCEPTS_HEARTBEAT_WHILE_COMPLETING = "2.7"  # a heartbeat before the assignment; before: join again
 _REBALANCES_WHILE_COMPLETING = "2.6"  # a static member that comes back before the assignment is there
 _GROUP_MUST_BE_THERE = 9  # version of OffsetCommit: a generation of no group is GROUP_ID_NOT_FOUND
 _FIRST_WITH_MEMBER_EPOCHS = 9  # version of OffsetCommit and OffsetFetch (KIP-848)
@@ -62,7 +62,7 @@ async def join_group(call: Call) -> Any:
             member_id=getattr(error, "member_id", message.member_id))
     row = response.JoinGroupResponseMember
     leads, leader = member.id == group.leader, group.leader
-    if kept is not None and call.version < _FIRST_THAT_SKIPS:  # else it would assign, and nobody waits for that
+    if kept is not None and call.version < _FIRST_WITH_SKIP_ASSIGNMENT:  # else it would assign for nobody
         leads, leader = False, kept
     return response(
         generation_id=group.generation, protocol_type=group.protocol_type, protocol_name=group.protocol,
@@ -172,7 +172,7 @@ def heartbeat(call: Call) -> Any:
         group, member = _current(call, 3)
         group.touch(member)
         rebalances = group.state == PREPARING or (
-            group.state == COMPLETING and not call.node.offer.at_least(_LIVES_WHILE_COMPLETING))
+            group.state == COMPLETING and not call.node.offer.at_least(_ACCEPTS_HEARTBEAT_WHILE_COMPLETING))
         return response(error_code=ErrorCode.REBALANCE_IN_PROGRESS if rebalances else ErrorCode.NONE)
     except ApiError as error:
         return response(error_code=error.code)
