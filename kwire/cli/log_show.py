@@ -12,7 +12,7 @@ import click
 
 from kwire.cli.damage import STOP, Damage, on_error
 from kwire.cli.log import segment_name
-from kwire.cli.selectors import in_range, segments_at, selected, span, without_side_files
+from kwire.cli.selectors import segments_at, segments_in, selected, span, without_side_files
 from kwire.cli.show_records import Filter, Output, Records
 from kwire.cli.terminal import BATCH_FIELDS, print_json, when
 from kwire.codec.json import json_text
@@ -180,7 +180,7 @@ def _show_records(
     elif tail is not None:
         output.show_last(directory, tail)
     else:
-        for segment in in_range(directory, records.span):
+        for segment in segments_in(directory, records.span):
             output.show(segment)
 
 
@@ -196,7 +196,7 @@ def _show_batches(directory: LogDirectory, rows: Records, as_lines: bool) -> Non
     bounds = Bounds(**span)
 
     def found() -> Iterator[tuple[Any, Any]]:
-        for segment in in_range(directory, rows.span):
+        for segment in segments_in(directory, rows.span):
             batches = segment.batches(segment.start_of(bounds), errors=rows.damage.errors)
             for batch in batches:
                 if isinstance(batch, BadBatch):

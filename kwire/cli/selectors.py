@@ -212,14 +212,12 @@ def _missing(paths: Sequence[str]) -> str:
     return paths[0]
 
 
-def in_range(directory: LogDirectory, span: Mapping[str, Any]) -> list[LogSegment]:
+def segments_in(directory: LogDirectory, span: Mapping[str, Any]) -> list[LogSegment]:
     """The segments that may hold offsets of a range, by their names. span: the options of span()."""
-    from kwire.storage.places.discovery import offset_in_name
-    from kwire.storage.reading.bounds import bounds_of
+    from kwire.storage.reading.directory import in_range
 
-    bounds = bounds_of(span["start_offset"], span["end_offset"])
     return [segment for partition in directory
-            for segment in bounds.select(partition.segments, lambda one: offset_in_name(one.path))]
+            for segment in in_range(partition.segments, span["start_offset"], span["end_offset"])]
 
 
 def _check(directory: LogDirectory, chosen: Selection) -> None:

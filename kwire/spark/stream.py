@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
@@ -79,15 +79,16 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
         """Return where a new query starts: at the beginning of each partition, at its end, or at an offset."""
         files = self._listed()
         check_chosen(files, self.options)
+        logs = self._logs(files=files)
 
-        def begun(log: LogFollower) -> LogOffset:
+        def begun(key: Key) -> LogOffset:
+            log = logs[key]
             offset = self.options.start_of(log.files[0].topic, log.files[0].partition)
             if offset == LATEST:
                 return log.advance(log.start()) if self.options.read_committed else log.end()
             return log.start(None if offset == EARLIEST else offset)
 
-        logs = self._logs(files=files)
-        self.initial = StreamOffsets(zip(logs, in_threads(begun, list(logs.values())), strict=True))
+        self.initial = _places(begun, logs)
         return self.initial.to_json()
 
     @in_one_line
@@ -105,8 +106,7 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
         self.limited = most is not None
         with ThreadPoolExecutor(THREADS) as pool:
             if most is None:
-                end.update(zip(places, in_threads(
-                    lambda key: self._advance(key, logs[key], places[key], pool=pool), list(places)), strict=True))
+                end.update(_places(lambda key: self._advance(key, logs[key], places[key], pool=pool), places))
             else:
                 end.update(self._advance_fairly(logs, places, most, pool))
         if before == self.initial:
@@ -135,9 +135,8 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
         latest = StreamOffsets({key: LogOffset(place.offset) for key, place in self.reached.items()})
         if self.limited:
             logs = self._logs()
-            ends = in_threads(lambda log: log.end().offset, list(logs.values()))
-            latest = StreamOffsets({key: LogOffset(max(end, self.reached.get(key, LogOffset(0)).offset))
-                                    for key, end in zip(logs, ends, strict=True)})
+            latest = _places(
+                lambda key: LogOffset(max(logs[key].end().offset, self.reached.get(key, LogOffset(0)).offset)), logs)
         return latest.to_json() if latest else None
 
     @in_one_line
@@ -416,6 +415,12 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
                        f"since offset {transaction.first_offset} (waited {now - since:.0f} s so far): readCommitted "
                        "reads nothing after it")
         self.waiting[key] = transaction, since, warned
+
+
+def _places(place_of_key: Callable[[Key], LogOffset], keys: Iterable[Key]) -> StreamOffsets:
+    """The place of each key, many at a time, as each waits for a file system."""
+    keys = list(keys)
+    return StreamOffsets(zip(keys, in_threads(place_of_key, keys), strict=True))
 
 
 def _name(file: SegmentFile) -> str:

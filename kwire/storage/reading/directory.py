@@ -79,7 +79,7 @@ class Partition:
         **options: Unpack[ReadOptions],
     ) -> Iterator[Iterator[Record | BadBatch]]:
         """The Records of the range; keywords as LogSegment.read."""
-        for segment in self._selected(start_offset, end_offset):
+        for segment in in_range(self.segments, start_offset, end_offset):
             yield from groups_of(segment.read(
                 start_offset=start_offset, end_offset=end_offset, errors=errors, **options))
 
@@ -92,7 +92,7 @@ class Partition:
         **options: Unpack[ColumnOptions],
     ) -> RecordColumns:
         """RecordColumns of the range, all segments together; keywords as LogSegment.columns."""
-        selected = self._selected(start_offset, end_offset)
+        selected = in_range(self.segments, start_offset, end_offset)
         return gather_all(selected, fields, start_offset=start_offset, end_offset=end_offset, **options)
 
     @shared
@@ -105,7 +105,7 @@ class Partition:
         **options: Unpack[ColumnBatchOptions],
     ) -> Iterator[RecordColumns]:
         """RecordColumns piece by piece in bounded memory; keywords as LogSegment.column_batches."""
-        for segment in self._selected(start_offset, end_offset):
+        for segment in in_range(self.segments, start_offset, end_offset):
             pieces = segment.column_batches(fields, start_offset=start_offset, end_offset=end_offset, **options)
             yield from unshared(pieces)
 
@@ -125,9 +125,10 @@ class Partition:
         """The findings in all segments and between them; empty when nothing is wrong."""
         return verify_partition(self.segments)
 
-    def _selected(self, start_offset: int | None, end_offset: int | None) -> list[LogSegment]:
-        """The segments that may hold offsets of the range, by their file names."""
-        return bounds_of(start_offset, end_offset).select(self.segments, lambda segment: offset_in_name(segment.path))
+
+def in_range(segments: Sequence[LogSegment], start_offset: int | None, end_offset: int | None) -> list[LogSegment]:
+    """The segments of a partition that may hold offsets of the range, by their file names."""
+    return bounds_of(start_offset, end_offset).select(segments, lambda segment: offset_in_name(segment.path))
 
 
 class LogDirectory:
@@ -211,7 +212,7 @@ class LogDirectory:
     def columns(self, fields: Sequence[str] = RECORD_FIELDS, **options: Unpack[ColumnRange]) -> RecordColumns:
         """RecordColumns of the range in every partition, all together; keywords as LogSegment.columns."""
         start, end = options.get("start_offset"), options.get("end_offset")
-        selected = [segment for partition in self.partitions for segment in partition._selected(start, end)]
+        selected = [segment for partition in self.partitions for segment in in_range(partition.segments, start, end)]
         return gather_all(selected, fields, **options)
 
     @shared

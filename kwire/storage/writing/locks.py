@@ -57,13 +57,12 @@ def check_no_broker(directory: str) -> None:
     """
     path = os.path.join(directory, LOCK_FILE)
     try:
-        if _identity(os.stat(path)) in _held:
-            raise OSError(errno.EBUSY, "a Fleet of this process has locked it (.lock)", directory)
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except OSError as error:
-        if error.errno == errno.EBUSY:
-            raise
+        is_ours = _identity(os.stat(path)) in _held
+        descriptor = -1 if is_ours else os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
         return
+    if is_ours:
+        raise OSError(errno.EBUSY, "a Fleet of this process has locked it (.lock)", directory)
     try:
         _lock(fcntl.lockf, descriptor, _BY_BROKER, directory)
     finally:
