@@ -17,11 +17,11 @@ class ApiError(KwireError):
     """An error code for the answer. message: of versions that carry one, else Kafka's own text of the code.
 
     explanation: the message that was given, None if it is only the code's own: where Kafka answers with
-    ApiError.fromThrowable.
+    ApiError.fromThrowable. member_id: of the answer to JoinGroup, None: that of the request.
     """
 
-    def __init__(self, code: ErrorCode | int, message: str | None = None) -> None:
-        self.code = ErrorCode(code)
+    def __init__(self, code: ErrorCode | int, message: str | None = None, member_id: str | None = None) -> None:
+        self.code, self.member_id = ErrorCode(code), member_id
         self.explanation = message
         self.message = self.code.message if message is None else message
         super().__init__(f"{self.code.name}: {self.message}")

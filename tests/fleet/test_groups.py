@@ -7,6 +7,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 
 from kwire import messages
 from kwire.fleet import Fleet, ManualClock
+from kwire.fleet.clock import Clock
 from kwire.fleet.cluster import partition_of
 from kwire.fleet.coordinators.assignors import ASSIGNORS, Partition, Subscriber, assign
 from kwire.net import SyncConnection, connect_sync
@@ -67,15 +69,12 @@ def test_a_second_member_makes_the_first_join_again(fleet: Fleet, connection: Sy
     assert (first.generation_id, first.leader) == (1, first.member_id)
     assert sync(connection, first.member_id, 1, **{first.member_id: b"all"}).assignment == b"all"
     assert beat(connection, first.member_id, 1) == 0
-    answers: list[Any] = []
-    with connect_sync(fleet.bootstrap) as other:
-        thread = threading.Thread(target=lambda: answers.append(joined(other)))
-        thread.start()
+    with connect_sync(fleet.bootstrap) as other, ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(joined, other)
         while beat(connection, first.member_id, 1) != E.REBALANCE_IN_PROGRESS:
             pass
         again = join(connection, first.member_id)
-        thread.join(10)
-        (second,) = answers
+        second = answer.result(10)
         assert again.generation_id == second.generation_id == 2
         assert {one.member_id for one in again.members} == {first.member_id, second.member_id} and not second.members
         parts = {first.member_id: b"1", second.member_id: b"2"}
@@ -123,38 +122,60 @@ def test_before_2_6_a_static_member_comes_back_before_the_assignment_without_a_r
 
 
 @contextmanager
-def second_that_joins(fleet: Fleet, connection: SyncConnection) -> Iterator[tuple[Any, list[Any]]]:
-    """(a static member that is told to join again, what a second one is answered): that one has joined at the end."""
+def second_that_joins(fleet: Fleet, connection: SyncConnection) -> Iterator[tuple[Any, Future[Any]]]:
+    """(a static member that has to join again, what a second one is answered): that one has joined at the end."""
     static = join_static(connection)
     sync(connection, static.member_id, 1)
-    answers: list[Any] = []
-    with connect_sync(fleet.bootstrap) as other:
-        thread = threading.Thread(target=lambda: answers.append(joined(other)))
-        thread.start()
+    with connect_sync(fleet.bootstrap) as other, ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(joined, other)
         while beat_static(connection, static.member_id, 1) != E.REBALANCE_IN_PROGRESS:
             pass
-        yield static, answers
-        thread.join(10)
+        yield static, answer
+        answer.result(10)
 
 
 def test_a_static_member_comes_back_while_others_wait(fleet: Fleet, connection: SyncConnection) -> None:
     """It is in the next generation like them, and is answered with them."""
-    with second_that_joins(fleet, connection) as (_, answers):
+    with second_that_joins(fleet, connection) as (_, answer):
         again = join_static(connection)
-    assert again.generation_id == answers[0].generation_id == 2
+    second = answer.result()
+    assert again.generation_id == second.generation_id == 2
     assert again.leader == again.member_id
-    assert {one.member_id for one in again.members} == {again.member_id, answers[0].member_id}
+    assert {one.member_id for one in again.members} == {again.member_id, second.member_id}
 
 
 def test_a_static_member_that_leads_does_not_come_back(fleet: Fleet, connection: SyncConnection) -> None:
     """It stays in the group for its session, and another one leads."""
-    with second_that_joins(fleet, connection) as (static, answers):
+    with second_that_joins(fleet, connection) as (static, answer):
         for _ in range(3):
             fleet.advance(7)
             beat_static(connection, static.member_id, 1)
-    (second,) = answers
+    second = answer.result()
     assert (second.generation_id, second.leader) == (2, second.member_id)
     assert {one.member_id for one in second.members} == {static.member_id, second.member_id}
+
+
+def test_a_group_whose_static_members_do_not_come_back_rests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever rebalance timeout they asked for: it waits for one that joins, or for the end of their sessions."""
+    row, gone = M.JoinGroupRequest.JoinGroupRequestProtocol, M.LeaveGroupRequest.MemberIdentity
+
+    def join_as(instance: str) -> Any:
+        return connection.send(M.JoinGroupRequest(
+            group_id="g", session_timeout_ms=10_000, rebalance_timeout_ms=0, member_id="", group_instance_id=instance,
+            protocol_type="consumer", protocols=[row(name="range", metadata=b"x")]))
+
+    waits: list[float] = []
+    sleep = Clock.sleep
+    monkeypatch.setattr(Clock, "sleep", lambda self, seconds: waits.append(seconds) or sleep(self, seconds))
+    with Fleet("4.4", topics={"t": 1}) as fleet, connect_sync(fleet.bootstrap) as connection:
+        first = join_as("i")
+        sync(connection, first.member_id, 1)
+        assert join_as("j").generation_id == 2  # i does not join again
+        connection.send(M.LeaveGroupRequest(group_id="g", members=[gone(group_instance_id="j")]))
+        waits.clear()
+        time.sleep(0.3)
+        assert beat_static(connection, first.member_id, 2) == E.REBALANCE_IN_PROGRESS and len(waits) < 10
+        assert join_as("i").generation_id == 3
 
 
 def test_the_first_members_wait_three_seconds_for_ids_that_were_given_out(
@@ -162,15 +183,12 @@ def test_the_first_members_wait_three_seconds_for_ids_that_were_given_out(
 ) -> None:
     """As with group.initial.rebalance.delay.ms; its client may never come."""
     assert join(connection).error_code == E.MEMBER_ID_REQUIRED
-    answers: list[Any] = []
-    with connect_sync(fleet.bootstrap) as other:
-        thread = threading.Thread(target=lambda: answers.append(joined(other)))
-        thread.start()
+    with connect_sync(fleet.bootstrap) as other, ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(joined, other)
         while not fleet.cluster.groups.classic("g").members:
             time.sleep(0.01)
         fleet.advance(3)
-        thread.join(10)
-    assert [answer.generation_id for answer in answers] == [1]
+        assert answer.result(10).generation_id == 1
 
 
 def test_members_leave_together(fleet: Fleet, connection: SyncConnection) -> None:
@@ -178,10 +196,8 @@ def test_members_leave_together(fleet: Fleet, connection: SyncConnection) -> Non
     first = joined(connection)
     sync(connection, first.member_id, 1, **{first.member_id: b"all"})
     given = join(connection).member_id
-    answers: list[Any] = []
-    with connect_sync(fleet.bootstrap) as other:
-        thread = threading.Thread(target=lambda: answers.append(join(other, first.member_id)))
-        thread.start()
+    with connect_sync(fleet.bootstrap) as other, ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(join, other, first.member_id)
         while fleet.cluster.groups.classic("g").state != "PreparingRebalance":
             time.sleep(0.01)
         described = connection.send(M.DescribeGroupsRequest(groups=["g"])).groups[0].members
@@ -190,9 +206,9 @@ def test_members_leave_together(fleet: Fleet, connection: SyncConnection) -> Non
         row = M.LeaveGroupRequest.MemberIdentity
         left = connection.send(M.LeaveGroupRequest(group_id="g", members=[
             row(member_id=given), row(member_id=first.member_id)]))
-        thread.join(10)
+        refused = answer.result(10)
     assert [one.error_code for one in left.members] == [0, 0]
-    assert (answers[0].error_code, answers[0].member_id) == (E.UNKNOWN_MEMBER_ID, "")
+    assert (refused.error_code, refused.member_id) == (E.UNKNOWN_MEMBER_ID, "")
     assert fleet.cluster.groups.classic("g").state == "Empty"
     assert delete(connection) == 0
 

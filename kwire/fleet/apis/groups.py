@@ -34,7 +34,7 @@ from kwire.schema.error_codes import ErrorCode
 MIN_SESSION_MS, MAX_SESSION_MS = 6_000, 1_800_000  # group.min.session.timeout.ms, group.max.session.timeout.ms
 MAX_METADATA_BYTES = 4096  # offset.metadata.max.bytes
 _CONSUMER = "consumer"
-_FIRST_WITH_SKIP_ASSIGNMENT = 9  # version of JoinGroup: a leader may be told not to assign
+_FIRST_WITH_SKIP_ASSIGNMENT = 9  # version of JoinGroup (KIP-814)
 _ACCEPTS_HEARTBEAT_WHILE_COMPLETING = "2.7"  # a heartbeat before the assignment; before: join again
 _REBALANCES_WHILE_COMPLETING = "2.6"  # a static member that comes back before the assignment is there
 _GROUP_MUST_BE_THERE = 9  # version of OffsetCommit: a generation of no group is GROUP_ID_NOT_FOUND
@@ -59,7 +59,7 @@ async def join_group(call: Call) -> Any:
         return response(
             error_code=error.code, generation_id=-1 if call.node.offer.at_least("2.2") else 0,
             protocol_name=None if call.version >= 7 else "",
-            member_id=getattr(error, "member_id", message.member_id))
+            member_id=message.member_id if error.member_id is None else error.member_id)
     row = response.JoinGroupResponseMember
     leads, leader = member.id == group.leader, group.leader
     if kept is not None and call.version < _FIRST_WITH_SKIP_ASSIGNMENT:  # else it would assign for nobody
@@ -88,14 +88,16 @@ async def _join(call: Call) -> tuple[Group, Member, str | None]:
     member_id = message.member_id
     rebalance = message.rebalance_timeout_ms if call.version >= 1 else message.session_timeout_ms
     if not member_id and instance is not None and instance in group.static:  # a static member came back (KIP-345)
-        leader, goes_on = group.leader, {STABLE}
+        leader = group.leader
         member = group.replace(
             group.members[group.static[instance]], coordinator.new_member_id(call.request.client_id or "", instance))
         member.client_id, member.client_host = call.request.client_id or "", f"/{call.connection.host}"
         _said_again(group, member, message, rebalance, protocols)
-        if not call.node.offer.at_least(_REBALANCES_WHILE_COMPLETING):
-            goes_on.add(COMPLETING)
-        if group.state in goes_on and (group.elected() == group.protocol or COMPLETING in goes_on):
+        if call.node.offer.at_least(_REBALANCES_WHILE_COMPLETING):
+            goes_on = group.state == STABLE and group.elected() == group.protocol
+        else:
+            goes_on = group.state in (STABLE, COMPLETING)
+        if goes_on:
             return group, member, leader
         await group.join(member)
         return group, member, None
@@ -103,9 +105,7 @@ async def _join(call: Call) -> tuple[Group, Member, str | None]:
         member_id = coordinator.new_member_id(call.request.client_id or "", instance)
         if call.version >= 4 and instance is None:
             group.expect(member_id, message.session_timeout_ms / 1000)
-            error = ApiError(ErrorCode.MEMBER_ID_REQUIRED)
-            error.member_id = member_id  # type: ignore[attr-defined]
-            raise error
+            raise ApiError(ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id)
     elif member_id not in group.pending:
         group.member(member_id, instance)
     known = group.members.get(member_id)

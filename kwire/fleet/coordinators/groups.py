@@ -60,6 +60,12 @@ class Member:
         """What it said of a protocol."""
         return next((data for name, data in self.protocols if name == protocol), b"")
 
+    def refuse(self, code: ErrorCode, member_id: str) -> None:
+        """Answer what it waits for with an error, and JoinGroup with that id."""
+        for waiting in (self.joined, self.synced):
+            if waiting is not None and not waiting.done():
+                waiting.set_exception(ApiError(code, member_id=member_id))
+
 
 class CommittedOffsets:
     """The offsets that a group committed, those of ongoing transactions apart.
@@ -180,11 +186,7 @@ class Group(CommittedOffsets):
 
         Source: ClassicGroup.replaceStaticMember.
         """
-        for waiting in (old.joined, old.synced):
-            if waiting is not None and not waiting.done():
-                fenced = ApiError(ErrorCode.FENCED_INSTANCE_ID)
-                fenced.member_id = old.id  # type: ignore[attr-defined]
-                waiting.set_exception(fenced)
+        old.refuse(ErrorCode.FENCED_INSTANCE_ID, old.id)
         member = replace(old, id=member_id, joined=None, synced=None)
         del self.members[old.id]
         self.members[member_id] = member
@@ -220,11 +222,7 @@ class Group(CommittedOffsets):
         self._drop(member)
         if member.instance_id is not None and self.static.get(member.instance_id) == member.id:
             del self.static[member.instance_id]
-        for waiting in (member.joined, member.synced):
-            if waiting is not None and not waiting.done():
-                unknown = ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
-                unknown.member_id = ""  # type: ignore[attr-defined]
-                waiting.set_exception(unknown)
+        member.refuse(ErrorCode.UNKNOWN_MEMBER_ID, "")
 
     def settle(self) -> None:
         """Members have left: the others join again, or go on if all have."""
@@ -300,8 +298,7 @@ class Group(CommittedOffsets):
             self._rebalance.cancel()
         self._rebalance = None
         if self.members and self.leader not in self._joined:  # a static member that has not come back
-            if not self._joined:  # until the sessions of all are over
-                self._rebalance = asyncio.ensure_future(self._time_out(math.inf))
+            if not self._joined:  # until one joins, or the sessions of all are over
                 return
             self.leader = next(member_id for member_id in self.members if member_id in self._joined)
         self.generation += 1
@@ -325,6 +322,8 @@ class Group(CommittedOffsets):
         if self.state != PREPARING:
             self.prepare_rebalance()
         else:
+            if self._rebalance is None:
+                self._rebalance = asyncio.ensure_future(self._time_out(math.inf))
             self._complete_if_all_joined()
         await asyncio.shield(waiting)
 
