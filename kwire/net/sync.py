@@ -182,11 +182,11 @@ class SyncConnection:
     def _post(self, call: _Call[Any]) -> _Loop:
         """Start a call in the loop, which is made if there is none."""
         with self._guard:
-            if self._loop is not None:
+            if self._loop is not None and self._loop.failure is None:
                 self._loop.post(partial(self._loop.begin, call))
                 return self._loop
         with self._ending, self._guard:
-            if self._loop is None:
+            if self._loop is None or self._loop.failure is not None:
                 loop = _Loop(self._connection)
                 try:
                     self._loop = loop
@@ -227,7 +227,7 @@ class SyncConnection:
             self._drop(work)
             raise
         try:
-            task = call.wait(2 * seconds + _PATIENCE, partial(loop.post, partial(loop.begin, call)))
+            task = call.wait(2 * seconds + _PATIENCE, partial(loop.ask, call))
         except BaseException as error:  # KeyboardInterrupt: nobody waits for the work any more
             self._drop(work)
             if isinstance(error, TimeoutError):
@@ -273,8 +273,7 @@ class _Call(Generic[T]):
             except Empty:
                 if time.monotonic() > until:
                     raise TimeoutError from None
-                with suppress(RuntimeError):  # the loop is closed
-                    ask()
+                ask()
         if self.error is not None:
             raise self.error
         assert self.task is not None
@@ -296,6 +295,7 @@ class _Loop:
         self._connection = connection
         self._gone: SimpleQueue[None] = SimpleQueue()  # gets an item when the thread ends
         self._has_ended = False
+        self.failure: BrokerConnectionError | None = None  # why the thread could not run the loop
         self._loop = asyncio.new_event_loop()
         self._calls: dict[Coroutine[Any, Any, Any], _Call[Any]] = {}
         self.post, self.stop, self.close = self._loop.call_soon_threadsafe, self._loop.stop, self._loop.close
@@ -319,6 +319,9 @@ class _Loop:
                     break
                 except MemoryError as error:
                     failed = error
+        except RuntimeError as error:  # gevent's and eventlet's threads are greenlets, which share a running loop
+            reason = f"the connection's thread cannot run its event loop: {error}"
+            self.failure = BrokerConnectionError(reason, address=str(self._connection.address))
         finally:
             try:
                 self._loop.close()
@@ -362,6 +365,14 @@ class _Loop:
             if call.task is not None:
                 call.task.cancel()
             then()
+
+    def ask(self, call: _Call[Any]) -> None:
+        """Ask again to begin a call, which the loop may have lost; it fails where the loop has ended."""
+        try:
+            self.post(partial(self.begin, call))
+        except RuntimeError:  # the loop is closed
+            if not call.has_ended:
+                call.error = self.failure or self._connection.was_closed()
 
     def drop(self, work: Coroutine[Any, Any, Any]) -> None:
         """Cancel work, in the loop, or close it if it was not begun."""

@@ -296,6 +296,28 @@ def test_where_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None
             assert connection.send(METADATA).brokers
 
 
+def test_where_threads_are_greenlets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """gevent and eventlet make "threads" that share one running loop: said at once, not a timeout later."""
+    def where_a_loop_runs(serve: Callable[[], None], arguments: tuple[()]) -> None:
+        async def begin() -> None:
+            serve(*arguments)
+
+        threading.Thread(target=asyncio.run, args=(begin(),)).start()
+
+    broker = Broker(of_release("4.4"))
+    broker.answer = cluster_answer(broker)
+    with serving(broker):
+        connection, before = connect_sync(broker.address, timeout=200), os.listdir("/proc/self/fd")
+        with monkeypatch.context() as patch:
+            patch.setattr("kwire.net.sync.start_new_thread", where_a_loop_runs)
+            for _ in range(2):
+                with pytest.raises(BrokerConnectionError, match=f"{broker.address}: .* cannot run its event loop: .*"):
+                    connection.open()
+        wait_for(lambda: os.listdir("/proc/self/fd") == before)
+        with connection:
+            assert connection.send(METADATA).brokers
+
+
 def test_a_finalizer_inside_a_call_of_the_connection_is_refused() -> None:
     errors: list[str] = []
     broker = Broker(of_release("4.4"))
