@@ -10,6 +10,7 @@ from typing import Any
 
 from kwire.fleet.errors import ApiError
 from kwire.fleet.users import Exchange
+from kwire.net.listening import whole
 from kwire.schema import api_keys
 
 
@@ -73,9 +74,9 @@ class Connection:
     def abort(self) -> None:
         """End it at once. It is shut down before it is closed: a child of fork has it too, and does not close it."""
         connected = self.writer.get_extra_info("socket")
-        if connected is not None:  # else TLS has ended already
-            with contextlib.suppress(OSError):
-                connected.shutdown(socket.SHUT_RDWR)
+        if connected is not None and connected.fileno() >= 0:  # else it has ended already
+            with contextlib.suppress(OSError), whole(connected) as itself:
+                itself.shutdown(socket.SHUT_RDWR)
         self.writer.transport.abort()
 
     def close(self) -> None:

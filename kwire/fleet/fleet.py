@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import ssl
 from collections.abc import Callable, Mapping, Sequence
@@ -83,7 +84,7 @@ class Fleet(InThread):
         self.cluster.controller = self._controller(levels or {}, RULES[rules], seed)
         if roles is not None and not self.cluster.controller.kraft:
             raise ValueError("roles= is for KRaft: with ZooKeeper all nodes are brokers")
-        self._topics = dict(topics or {})
+        self._topics, self._tls = dict(topics or {}), tls is not None
 
     def _controller(self, levels: Mapping[str, int], rules: Kip778, seed: int) -> QuorumController:
         """The controllers of directories that the oldest of the releases has formatted."""
@@ -182,6 +183,9 @@ class Fleet(InThread):
     # life
 
     async def __aenter__(self) -> Fleet:
+        loop = asyncio.get_running_loop()
+        if self._tls and not isinstance(loop, asyncio.BaseEventLoop):  # uvloop reads before TLS can begin
+            raise ValueError(f"tls= needs an event loop of asyncio here, not {type(loop).__module__}; or use `with`")
         try:
             self.cluster.storage.open(self.cluster)
             for node in self.nodes:

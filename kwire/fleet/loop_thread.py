@@ -122,7 +122,7 @@ class LoopThread:
         self._thread_id = threading.get_ident()
         error: BaseException | None = None
         try:
-            loop = asyncio.new_event_loop()
+            loop = asyncio.SelectorEventLoop()
             try:
                 loop.run_until_complete(self._live())
             finally:

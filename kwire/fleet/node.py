@@ -7,7 +7,7 @@ import contextlib
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from kwire.codec.frames import FrameReader, Request, decode_request, decode_request_header, encode_response, pack_frame
 from kwire.errors import KwireError
@@ -285,10 +285,9 @@ class Listener:
             lambda: _Protocol(self._accept, self._tls is not None), sock=listener, backlog=ACCEPTED_AT_ONCE,
             start_serving=False)
         try:
-            if isinstance(server, asyncio.Server):  # in a simulation it is none
-                await server.start_serving()
-                if listener is self._listener:  # else it was stopped meanwhile, and another may have its port
-                    let_clients_wait(server)
+            await server.start_serving()
+            if listener is self._listener:  # else it was stopped meanwhile, and another may have its port
+                let_clients_wait(server)
         except BaseException:
             server.close()
             raise
@@ -495,8 +494,7 @@ class _Protocol(asyncio.StreamReaderProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         if self._held:
-            assert isinstance(transport, asyncio.ReadTransport)
-            transport.pause_reading()
+            cast(asyncio.ReadTransport, transport).pause_reading()
         super().connection_made(transport)
 
     def eof_received(self) -> bool | None:

@@ -180,11 +180,14 @@ class SimulatedListener:
     def __init__(self, loop: SimulatedLoop, host: str, port: int) -> None:
         self._loop, self._address = loop, (host, port)
         self.factory: Callable[[], asyncio.Protocol] | None = None
-        self.sockets = [self]
+        self.sockets = ()
 
     def getsockname(self) -> tuple[str, int]:
         """(host, port)."""
         return self._address
+
+    async def start_serving(self) -> None:
+        """It listens since it was made."""
 
     def shutdown(self, how: int) -> None:
         """Nothing: nobody else has it."""
@@ -204,8 +207,9 @@ class _NoSocket:
     def setsockopt(self, *arguments: Any) -> None:
         return None
 
-    def shutdown(self, how: int) -> None:
-        return None
+    def fileno(self) -> int:
+        """-1, as of a closed socket: there is nothing to shut down."""
+        return -1
 
 
 class SimulatedTransport(asyncio.Transport):

@@ -1,9 +1,10 @@
-"""Servers of asyncio whose process may run out of files."""
+"""Servers of asyncio or uvloop: their sockets, and what happens where the process runs out of files."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
+from asyncio.trsock import TransportSocket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -27,11 +28,18 @@ def naming(address: Address) -> Iterator[None]:
 def let_clients_wait(server: asyncio.Server) -> None:
     """Let clients wait at a server that was started with backlog=ACCEPTED_AT_ONCE. Raises OSError."""
     for one in server.sockets:
-        listener = socket.socket(fileno=one.fileno())  # no other descriptor: there may be none left
-        try:
+        with whole(one) as listener:
             listener.listen(_WAITING)
-        finally:
-            listener.detach()
+
+
+@contextmanager
+def whole(one: TransportSocket | socket.socket) -> Iterator[socket.socket]:
+    """A transport's or server's socket with all methods, and no other descriptor: there may be none left."""
+    itself = socket.socket(fileno=one.fileno())
+    try:
+        yield itself
+    finally:
+        itself.detach()
 
 
 def close_server(server: asyncio.AbstractServer) -> None:
@@ -40,7 +48,7 @@ def close_server(server: asyncio.AbstractServer) -> None:
     A client that was just accepted gets its transport in that turn. If the server is closed by then, asyncio fails
     without closing the client's socket (3.11 to 3.13: an assertion in Server._attach).
     """
-    if not isinstance(server, asyncio.Server):  # in a simulation
+    if not isinstance(server, asyncio.Server):  # in a simulation, and uvloop's, which has no such step
         server.close()
         return
     loop = server.get_loop()

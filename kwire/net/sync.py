@@ -183,7 +183,7 @@ class SyncConnection:
         """Start a call in the loop, which is made if there is none."""
         with self._guard:
             if self._loop is not None and self._loop.failure is None:
-                self._loop.post(partial(self._loop.begin, call))
+                self._loop.ask(call)
                 return self._loop
         with self._ending, self._guard:
             if self._loop is None or self._loop.failure is not None:
@@ -200,7 +200,7 @@ class SyncConnection:
                     self._loop = None
                     loop.post(loop.stop)
                     raise
-            self._loop.post(partial(self._loop.begin, call))
+            self._loop.ask(call)
             return self._loop
 
     def _drop(self, work: Coroutine[Any, Any, Any]) -> None:
@@ -296,7 +296,7 @@ class _Loop:
         self._gone: SimpleQueue[None] = SimpleQueue()  # gets an item when the thread ends
         self._has_ended = False
         self.failure: BrokerConnectionError | None = None  # why the thread could not run the loop
-        self._loop = asyncio.new_event_loop()
+        self._loop = asyncio.SelectorEventLoop()
         self._calls: dict[Coroutine[Any, Any, Any], _Call[Any]] = {}
         self.post, self.stop, self.close = self._loop.call_soon_threadsafe, self._loop.stop, self._loop.close
 
@@ -367,7 +367,7 @@ class _Loop:
             then()
 
     def ask(self, call: _Call[Any]) -> None:
-        """Ask again to begin a call, which the loop may have lost; it fails where the loop has ended."""
+        """Ask the loop to begin a call, again if it may have lost it; the call fails where the loop has ended."""
         try:
             self.post(partial(self.begin, call))
         except RuntimeError:  # the loop is closed
