@@ -79,8 +79,11 @@ kw_container_status kw_lz4_next(kw_cursor *c, const kw_lz4_frame *frame, kw_lz4_
         if (little32(c->at) != kw_xxh32(block->start, size)) return KW_CONTAINER_BLOCK_CHECKSUM;
         c->at += 4;
     }
-    if (size == 1 && !block->stored && *block->start == 0) return KW_CONTAINER_END; /* an empty block: Kafka stops */
-    return KW_CONTAINER_OK;
+    if (size > 1 || block->stored || *block->start) return KW_CONTAINER_OK;
+    /* an empty block: Kafka stops here or reads on, as the size of a read has it, so only the end mark may follow */
+    if (!kw_has(c, 4)) return KW_CONTAINER_SHORT;
+    if (little32(c->at) & 0x7fffffffu) return KW_CONTAINER_EMPTY_BLOCK;
+    return kw_lz4_next(c, frame, block);
 }
 
 /* ---- zstd ---- */

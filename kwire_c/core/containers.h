@@ -16,6 +16,7 @@
     X(KW_CONTAINER_RESERVED, "reserved bits are set")                                                                \
     X(KW_CONTAINER_DEPENDENT, "dependent blocks are unsupported") /* lz4: blocks that need earlier ones */        \
     X(KW_CONTAINER_BLOCK_SIZE, "block size out of range")                                                            \
+    X(KW_CONTAINER_EMPTY_BLOCK, "empty block before the end") /* lz4 */                                              \
     X(KW_CONTAINER_HEADER_CHECKSUM, "header checksum does not match")                                                \
     X(KW_CONTAINER_BLOCK_CHECKSUM, "block checksum does not match")                                                  \
     X(KW_CONTAINER_WINDOW, "window exceeds 128 MiB") /* zstd */                                                      \

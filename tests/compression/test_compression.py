@@ -327,6 +327,19 @@ def test_a_block_of_lz4_is_not_taken_for_one_with_a_size_in_front(monkeypatch: p
     assert read("lz4", frame) == block[2:]
 
 
+def test_lz4_with_an_empty_block_before_others_is_refused() -> None:
+    """Kafka reads on or not as the size of a read has it, so records after it would be lost without an error."""
+    frame = compress("lz4", b"x")
+    head, block, empty = frame[:7], frame[7:-4], b"\x01\0\0\0" + b"\0"
+    assert read("lz4", head + block + empty + bytes(4)) == b"x"
+    assert read("lz4", head + empty + bytes(4)) == b""
+    for after in (block + bytes(4), empty + bytes(4)):
+        with pytest.raises(CorruptBatchError, match="empty block before the end"):
+            read("lz4", head + block + empty + after)
+    with pytest.raises(CorruptBatchError, match="ends early"):
+        read("lz4", head + block + empty)
+
+
 def test_lz4_whose_block_goes_between_two_looks_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     class Gone:
         count, most, max_block = 1, 65536, 65536
