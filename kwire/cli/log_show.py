@@ -301,13 +301,14 @@ def _cell(column: str, value: Any) -> str:
 def _write_arrow(directory: LogDirectory, rows: Records) -> None:
     from kwire.cli import arrow_stream
 
+    segments = segments_in(directory, rows.span)
     internal = {rows.kind(segment) is not None for segment in directory.segments}
     if len(internal) > 1:
         raise click.UsageError("--arrow writes one table: choose internal topics or others by --topic, or use --raw")
     if True not in internal:
-        arrow_stream.write_records(directory.segments, rows.pieces)
+        arrow_stream.write_records(segments, rows.pieces)
     elif rows.control:
         raise click.UsageError("--control cannot be used with --arrow where records are decoded")
     else:
         arrow_stream.write_decoded(
-            (segment, record) for segment in directory.segments for record in rows.decoded(segment))
+            (segment, record) for segment in segments for record in rows.decoded(segment))

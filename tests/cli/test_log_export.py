@@ -275,3 +275,27 @@ def test_errors_of_wrong_arguments(logs: Path, tmp_path: Path) -> None:
 def test_not_to_a_terminal(logs: Path) -> None:
     with pytest.raises(AssertionError, match="redirect standard output"):
         on_terminal(200, "log", "export", logs, "-o", "-", "--to", "csv")
+
+
+def test_segments_outside_of_the_range_are_not_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By their names, as show does, whatever they hold; but none of them is written over."""
+    logs = tmp_path / "logs"
+    for base in (0, 6, 12):
+        write_segment(logs / "t-0", base, [batch(base), batch(base + 3)], indexes=False)
+    first = logs / "t-0" / f"{0:020}.log"
+    for path in (first, logs / "t-0" / f"{12:020}.log"):
+        path.write_bytes(b"x" * path.stat().st_size)
+    span = ("--start-offset", 7, "--end-offset", 11)
+    export(capsys, logs, tmp_path / "t.parquet", *span)
+    assert pq.read_table(tmp_path / "t.parquet").column("offset").to_pylist() == [7, 8, 9, 10]
+    assert export(capsys, logs, tmp_path / "set", "--to", "csv", "--partition-by", "topic", *span)["rows"] == 4
+    code, _, err = run(capsys, "export", logs, "-o", first, "--to", "csv", "--force", *span)
+    assert code == 2 and "is an input" in err
+
+    done: list[int] = []
+    segments = LogDirectory(logs).segments
+    write_table(segments, str(tmp_path / "u.csv"), "csv", start_offset=7, end_offset=11, progress=done.append)
+    assert sum(done) == sum(segment.size for segment in segments)
+    show = [sys.executable, "-m", "kwire", "log", "show", logs, "--arrow", *map(str, span)]
+    table = pa.ipc.open_stream(subprocess.run(show, capture_output=True, check=True).stdout).read_all()
+    assert table.column("offset").to_pylist() == [7, 8, 9, 10]

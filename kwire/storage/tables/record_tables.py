@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from glob import escape, glob
 from types import NoneType
@@ -100,7 +100,7 @@ class Tables:
 
 
 def record_batches(
-    segments: Sequence[LogSegment],
+    segments: Iterable[LogSegment],
     tables: Tables,
     *,
     rows: int = _READ_ROWS,
@@ -119,6 +119,22 @@ def record_batches(
                     bad(one)
             for batch in pa.RecordBatchReader.from_stream(columns):
                 yield tables.labelled(segment, batch)
+
+
+def _in_range(
+    segments: Sequence[LogSegment], wanted: dict[str, Any], progress: Callable[[int], None] | None
+) -> Iterator[LogSegment]:
+    """Those that may hold offsets of the range, by the names in their logs; the others are done without a look."""
+    from kwire.storage.reading.directory import in_range
+
+    logs = {id(segment.log): segment.log.segments for segment in segments}.values()
+    start, end = wanted.get("start_offset"), wanted.get("end_offset")
+    chosen = {id(segment) for log in logs for segment in in_range(log, start, end)}
+    for segment in segments:
+        if id(segment) in chosen:
+            yield segment
+        elif progress is not None:
+            progress(segment.size)
 
 
 def _inputs(segments: Sequence[LogSegment], wanted: dict[str, Any]) -> list[str]:
@@ -199,7 +215,8 @@ def write_file(
     most = rows if form == "parquet" else _READ_ROWS
     with new_file(output, inputs=_inputs(segments, wanted), force=force) as file, Counted(file) as counted:
         writer = _writer(counted, form, tables.schema, compression, rows)
-        for batch in record_batches(segments, tables, rows=most, progress=progress, bad=bad, **wanted):
+        chosen = _in_range(segments, wanted, progress)
+        for batch in record_batches(chosen, tables, rows=most, progress=progress, bad=bad, **wanted):
             writer.add(batch)
         writer.close()
     groups = {"row_groups": writer.count} if isinstance(writer, RowGroups) else {}
@@ -445,7 +462,7 @@ def write_dataset(
     with new_folder(output) as folder:
         dataset = _Dataset(folder, partition_by, form, compression, rows, tables.schema)
         try:
-            for segment in segments:
+            for segment in _in_range(segments, wanted, progress):
                 labels = {"topic": segment.topic, "partition": segment.partition}
                 for batch in record_batches([segment], tables, rows=rows, progress=progress, bad=bad, **wanted):
                     dataset.add(batch, labels)
