@@ -17,6 +17,7 @@ import pytest
 import kwire
 from kwire.cli import main
 from kwire.storage import LogDirectory
+from kwire.storage.tables import record_tables
 from kwire.storage.tables.record_tables import MOST_FOLDERS, write_dataset, write_table
 from tests.cli.test_record_lines import on_terminal
 from tests.storage.making import START, batch, in_transaction, marker, write_segment
@@ -299,3 +300,24 @@ def test_segments_outside_of_the_range_are_not_read(tmp_path: Path, capsys: pyte
     show = [sys.executable, "-m", "kwire", "log", "show", logs, "--arrow", *map(str, span)]
     table = pa.ipc.open_stream(subprocess.run(show, capture_output=True, check=True).stdout).read_all()
     assert table.column("offset").to_pylist() == [7, 8, 9, 10]
+
+
+def test_large_records_as_csv(
+    logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Base64 of 1.6 GiB is more than a column holds: records go one by one, and one of that size is a plain error."""
+    export(capsys, logs, tmp_path / "whole.csv")
+    monkeypatch.setattr("kwire.storage.tables.record_tables._GROUP_BYTES", 1)
+    texts, sizes = record_tables._texts, []
+    monkeypatch.setattr(record_tables, "_texts", lambda column: sizes.append(len(column)) or texts(column))
+    export(capsys, logs, tmp_path / "parts.csv")
+    assert (tmp_path / "parts.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+    assert set(sizes) == {1}
+
+    def overflow(column: Any) -> Any:
+        raise pa.ArrowCapacityError("array cannot contain more than 2147483646 bytes")
+
+    monkeypatch.setattr(record_tables, "_texts", overflow)
+    code, _, err = run(capsys, "export", logs, "-o", tmp_path / "not.csv")
+    assert code == 1 and "the record at offset 0 has too many bytes for CSV" in err and "unexpected" not in err
+    assert not (tmp_path / "not.csv").exists()

@@ -360,13 +360,21 @@ class _Csv:
         self.rows = 0
 
     def add(self, batch: Any) -> None:
-        """See Writer."""
+        """See Writer. Raises LimitError for a record whose text exceeds what an Arrow column can hold."""
         import pyarrow as pa
 
+        if len(batch) > 1 and batch.nbytes > _GROUP_BYTES:  # its text may be several times as long
+            middle = len(batch) // 2
+            self.add(batch.slice(0, middle))
+            return self.add(batch.slice(middle))
         columns = {name: batch[name] for name in batch.schema.names}
-        for name in ("key", "value"):
-            columns[name], columns[f"{name}_base64"] = _texts(batch[name])
-        columns["headers"] = _header_texts(batch["headers"])
+        try:
+            for name in ("key", "value"):
+                columns[name], columns[f"{name}_base64"] = _texts(batch[name])
+            columns["headers"] = _header_texts(batch["headers"])
+        except pa.ArrowCapacityError:
+            raise LimitError(f"the record at offset {batch['offset'][0]} has too many bytes for CSV",
+                             limit=(1 << 31) - 1, offset=None) from None
         columns["timestamp"] = _times(batch["timestamp"])
         arrays = [columns[field.name].cast(field.type) for field in self._schema]
         self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
