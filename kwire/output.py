@@ -191,6 +191,19 @@ def remove(partial: str) -> None:
     to_the_end(removed)
 
 
+def disown(files: Iterable[IO[bytes]]) -> None:
+    """In a child of fork: let what open files of the parent hold, and what comes, go nowhere.
+
+    A file that the child forgets or closes would write what was buffered at the fork a second time.
+    """
+    numbers = [file.fileno() for file in files if not file.closed]
+    if numbers:
+        null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        for number in numbers:
+            os.dup2(null, number, inheritable=False)
+        os.close(null)
+
+
 def to_the_end(work: Callable[[], None]) -> None:
     """Do work that Ctrl-C may not stop: it begins again, goes on where it was, and Ctrl-C is raised when it is done."""
     interruption: BaseException | None = None

@@ -23,6 +23,7 @@ from kwire.codec.arguments import check_type
 from kwire.codec.frames import pack_frame
 from kwire.defaults import MAX_FRAME_BYTES
 from kwire.errors import DecodeError, LimitError
+from kwire.output import disown
 from kwire.storage.places import filesystem
 from kwire_c.printable import brief, printable
 
@@ -371,12 +372,7 @@ _ALL: WeakSet[FrameWriter] = WeakSet()
 def _disown_all() -> None:
     """Run in a child of fork: gzip completes a file that is forgotten, which must not reach the parent's."""
     files = [stream.fileobj for writer in list(_ALL) for stream in (writer._lines, writer._bytes)]
-    numbers = [file.fileno() for file in files if file is not None and not file.closed]
-    if numbers:
-        null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-        for number in numbers:
-            os.dup2(null, number, inheritable=False)
-        os.close(null)
+    disown(file for file in files if file is not None)
 
 
 os.register_at_fork(after_in_child=_disown_all)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 import kwire
 from kwire.storage import LogDirectory, SegmentWriter, read_producer_snapshot
 from kwire.storage.writing import index_writer
+from tests.net.fake import in_a_child
 from tests.storage.making import batch, in_transaction, marker
 
 pytestmark = pytest.mark.quick
@@ -245,3 +247,32 @@ def test_sequences_wrap(tmp_path: Path) -> None:
         writer.append(batch(3, 1, producer_id=8, producer_epoch=0, base_sequence=(1 << 31) - 1))
     states = read_producer_snapshot(tmp_path / "t-0" / f"{4:020}.snapshot")
     assert [state.last_sequence for state in states] == [0, (1 << 31) - 1]
+
+
+@pytest.mark.parametrize("ends", ["forgets", "leaves", "writes"])
+def test_a_child_of_fork_does_not_write_to_a_segment(tmp_path: Path, ends: str) -> None:
+    """Index entries that were buffered at the fork are written once, by the parent."""
+    writers = [SegmentWriter(tmp_path, "t", 0, index_interval_bytes=0)]
+    for base in range(20):
+        writers[0].append(in_transaction(base, 1, 1))
+    writers[0].append(marker(20, 1, False))  # an aborted transaction: an entry of the .txnindex
+
+    def child() -> bytes:
+        if ends == "leaves":
+            with pytest.raises(KeyError), writers[0]:
+                raise KeyError
+        elif ends == "writes":
+            with pytest.raises(ValueError, match="belongs to the process that forked"), writers[0]:
+                writers[0].append(batch(21))
+        writers.clear()
+        gc.collect()
+        return b"ended"
+
+    assert in_a_child(child) == b"ended"
+    writers[0].append(batch(21))
+    with pytest.raises(OSError, match="another SegmentWriter"):
+        SegmentWriter(tmp_path, "t", 0)
+    writers[0].close()
+    entries = (tmp_path / "t-0" / f"{0:020}.index").read_bytes()
+    assert len(entries) == 21 * 8 and (tmp_path / "t-0" / f"{0:020}.txnindex").stat().st_size == 34
+    assert LogDirectory(tmp_path).verify() == []

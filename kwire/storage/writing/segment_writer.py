@@ -10,11 +10,12 @@ from contextlib import suppress
 from functools import wraps
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, ParamSpec, TypeVar
+from weakref import WeakSet
 
 from kwire.codec.arguments import byte_view, can_iterate, check_each, check_int, check_ints, check_type
 from kwire.codec.records import read_batches
 from kwire.errors import CorruptBatchError
-from kwire.output import sync_folder, write_new
+from kwire.output import disown, sync_folder, write_new
 from kwire.storage.places.discovery import is_topic_name
 from kwire.storage.places.filesystem import located, shown
 from kwire.storage.side_files.checkpoints import ProducerState, producer_snapshot
@@ -327,6 +328,7 @@ class _Segment:
         self.path = self._stem + ".log"
         self._mode = "xb" if recovered is None else "ab"
         self._files: list[IO[bytes]] = []
+        _ALL.add(self)
         self._aborted: IO[bytes] | None = None
         try:
             self._log = self._opened(".log", buffering=0)
@@ -404,6 +406,17 @@ class _Segment:
         self.abandon()
         for file in self._files:
             os.unlink(file.name)
+
+
+_ALL: WeakSet[_Segment] = WeakSet()
+
+
+def _disown_all() -> None:
+    """Run in a child of fork: index entries that are buffered are the parent's to write."""
+    disown(file for segment in list(_ALL) for file in segment._files)
+
+
+os.register_at_fork(after_in_child=_disown_all)
 
 
 def _write(file: IO[bytes], data: Any, position: int) -> None:
