@@ -49,7 +49,7 @@ def pair_of(path: str) -> tuple[str, str]:
     for kind in (".jsonl", ".bin"):
         name = next((name for name in (f"{stem}{kind}.gz", f"{stem}{kind}") if os.path.exists(name)), None)
         if name is None:
-            raise FileNotFoundError(2, f"No such file, needed beside {path}", f"{stem}{kind}.gz")
+            raise FileNotFoundError(2, f"No such file, needed beside {printable(path)}", f"{stem}{kind}.gz")
         files.append(name)
     return files[0], files[1]
 
@@ -261,6 +261,7 @@ class FrameWriter:
     _partial: bool = False
 
     def __post_init__(self) -> None:
+        check_type(self.name, (str, os.PathLike), "name", "a str")
         bytes_file, lines_file = f"{self.name}.bin.gz", f"{self.name}.jsonl.gz"
         if os.path.exists(lines_file):
             raise FileExistsError(17, "File exists", lines_file)

@@ -187,6 +187,10 @@ def test_lines_without_their_bytes(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as error:
         list(read_capture(tmp_path / "a.jsonl"))
     assert str(error.value.filename).endswith("a.bin.gz")
+    (tmp_path / "\x1b[31m.jsonl").write_bytes(lines)
+    with pytest.raises(FileNotFoundError) as error:
+        list(read_capture(tmp_path / "\x1b[31m.jsonl"))
+    assert str(error.value).isprintable()
 
 
 def zeros(path: Path, head: bytes = b"", size: int = 1280 << 20) -> Path:

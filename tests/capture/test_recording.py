@@ -38,6 +38,8 @@ def test_a_recording_that_cannot_begin_leaves_no_file(tmp_path: Path) -> None:
     (tmp_path / "b.jsonl.gz").symlink_to("nowhere")
     with pytest.raises(FileExistsError):
         capture.FrameWriter(str(tmp_path / "b"))
+    with pytest.raises(TypeError, match="name must be a str, not bytes"):
+        capture.FrameWriter(os.fsencode(tmp_path / "c"))  # type: ignore[arg-type]
     assert [one.name for one in tmp_path.iterdir()] == ["b.jsonl.gz"]
 
 

@@ -110,6 +110,29 @@ def test_an_error_that_a_terminal_would_obey(monkeypatch: pytest.MonkeyPatch) ->
         assert str(caught.value).isprintable()
 
 
+@pytest.mark.parametrize("error", [
+    FileNotFoundError, IsADirectoryError, NotADirectoryError, BlockingIOError, InterruptedError, PermissionError,
+    OSError, ConnectionError, RuntimeError, ImportError,
+])  # fmt: skip
+def test_a_name_that_a_terminal_would_obey(error: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Listed by the store, and in its own error."""
+    folder, name = "\x1b[31m\u202e-0", f"{0:020}.log"
+
+    def ls(_: Any, path: str, *__: Any, **___: Any) -> list[dict[str, Any]]:
+        files = {"name": f"/lies/{folder}/{name}", "type": "file", "size": 100}
+        return [files if folder in path else {"name": f"/lies/{folder}", "type": "directory", "size": 0}]
+
+    def fail(_: Any, path: str, *__: Any, **___: Any) -> Any:
+        raise error(path)
+
+    monkeypatch.setattr(MemoryFileSystem, "ls", ls)
+    monkeypatch.setattr(MemoryFileSystem, "cat_file", fail)
+    kept = FileNotFoundError | IsADirectoryError | NotADirectoryError | ImportError
+    with pytest.raises(error if issubclass(error, kept) else OSError) as caught:
+        list(LogDirectory(ROOT).read())
+    assert str(caught.value).isprintable() and "x1b" in str(caught.value), repr(str(caught.value))
+
+
 def test_a_size_that_the_store_does_not_say(monkeypatch: pytest.MonkeyPatch) -> None:
     """As a web server that streams: never taken for an empty log."""
     info = {"name": FILE.removeprefix("memory:/"), "type": "file", "size": None}

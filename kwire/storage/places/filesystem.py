@@ -315,7 +315,8 @@ class RemoteFile:
             return data
         if len(data) == self.size():  # of a web server that does not read ranges
             return data[start:end]
-        raise OSError(f"{shown(self.path)}: the object store gave {len(data)} bytes for a range of {end - start}")
+        found = f"the object store gave {len(data)} bytes for a range of {end - start}"
+        raise OSError(printable(f"{shown(self.path)}: {found}"))
 
     def after_hole(self, position: int) -> int:
         """The byte itself: no store tells of holes."""
@@ -383,13 +384,15 @@ def _without_secrets(path: str, options: Mapping[str, Any] | None = None) -> Ite
         is_secret = any(part in text or part in unquote(text) for part in parts)
         if isinstance(error, ImportError):
             raise _missing_package(path, error) from None
-        if not is_secret and isinstance(error, OSError | KwireError | MemoryError):
+        if not is_secret and isinstance(error, KwireError | MemoryError):
+            raise
+        if not is_secret and isinstance(error, OSError):
             unnamed = isinstance(error, ConnectionError | TimeoutError | PermissionError) or type(error) is OSError
-            if not unnamed or shown(path) in str(error):
+            if (not unnamed or shown(path) in str(error)) and str(error).isprintable():
                 raise
-            kind = PermissionError if isinstance(error, PermissionError) else OSError
-            text = _said(error)
-            raise kind(f"{shown(path)}: {text or type(error).__name__}") from error
+            if not isinstance(error, FileNotFoundError):
+                kind = next((kind for kind in _KINDS if isinstance(error, kind)), OSError)
+                raise kind(printable(f"{shown(path)}: {_said(error) or type(error).__name__}")) from error
         if isinstance(error, FileNotFoundError):
             raise FileNotFoundError(2, "no such file or folder", shown(path)) from None
         if str(error).startswith("Protocol not known"):
@@ -397,7 +400,7 @@ def _without_secrets(path: str, options: Mapping[str, Any] | None = None) -> Ite
         text = type(error).__name__
         if not is_secret:  # a store's own exceptions: no credentials, no such host, a protocol that fsspec lacks
             text += f": {_said(error)}"
-        raise OSError(f"{shown(path)}: the object store failed to read it: {text}") from None
+        raise OSError(printable(f"{shown(path)}: the object store failed to read it: {text}")) from None
 
 
 def _said(error: Exception) -> str:
@@ -407,6 +410,7 @@ def _said(error: Exception) -> str:
 
 
 _MOST_SAID = 1000
+_KINDS = (PermissionError, IsADirectoryError, NotADirectoryError)
 
 # the package that fsspec needs for URLs with this scheme
 _PACKAGES = {
@@ -429,7 +433,7 @@ def _missing_package(path: str, error: ImportError) -> ImportError:
     scheme = path.partition("://")[0].lower()
     package = _PACKAGES.get(scheme) or (error.name or "").partition(".")[0]
     how = f"{package}: pip install {package}" if package else " ".join(str(error).split())
-    return ImportError(f"{shown(path)}: reading {scheme}:// URLs needs {how}")
+    return ImportError(printable(f"{shown(path)}: reading {scheme}:// URLs needs {how}"))
 
 
 def is_url(path: str) -> bool:
