@@ -6,9 +6,11 @@ import errno
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from types import NoneType
 from typing import NamedTuple
 from uuid import UUID
 
+from kwire.codec.arguments import check_each, check_int, check_type
 from kwire.schema import MetadataVersion, metadata_bounds, metadata_versions
 from kwire.schema.feature_levels import KRAFT_VERSION, METADATA_VERSION
 from kwire.storage.formatting.directories import Staging
@@ -32,6 +34,7 @@ from kwire.storage.formatting.scram_parser import scram_records
 from kwire.storage.formatting.server_config import BROKER, CONTROLLER, ServerConfig
 from kwire.storage.formatting.snapshots import bootstrap_checkpoint, quorum_snapshot
 from kwire.storage.side_files.uuids import random_directory_id, random_uuid, uuid_from_text, uuid_text
+from kwire_c.printable import brief
 
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
 METADATA_SNAPSHOT = "__cluster_metadata-0/00000000000000000000-0000000000.checkpoint"
@@ -75,14 +78,26 @@ class Formatter:
         no_initial_controllers: bool = False, scram: Sequence[str] = (), ignore_formatted: bool = False,
         report: Callable[[str], None] | None = None,
     ) -> None:  # fmt: skip
-        if standalone + no_initial_controllers + (initial_controllers is not None) > 1:
+        check_type(config, ServerConfig, "config", "a ServerConfig")
+        check_type(cluster_id, str, "cluster_id", "a str")
+        check_type(release_version, (str, NoneType), "release_version", "a str or None")
+        check_type(features, (Mapping, NoneType), "features", "a mapping of str to int")
+        levels = dict(features or {})
+        for name, level in levels.items():
+            check_type(name, str, "the name in features", "a str")
+            levels[name] = check_int(level, f"features[{brief(name)}]")
+        check_type(initial_controllers, (str, NoneType), "initial_controllers", "a str or None")
+        check_each(scram, str, "scram", "str")
+        if report is not None and not callable(report):
+            raise TypeError(f"report must be a function, not {type(report).__name__}")
+        if bool(standalone) + bool(no_initial_controllers) + (initial_controllers is not None) > 1:
             raise ValueError("standalone, initial_controllers, no_initial_controllers: expected at most one")
         try:
             cluster_id.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError:
             raise FormatterError("the cluster id has a lone surrogate, which UTF-8 cannot encode") from None
         self.config, self.rules, self.cluster_id = config, config.rules, cluster_id
-        self.release_version, self.features = release_version, dict(features or {})
+        self.release_version, self.features = release_version, levels
         self.standalone, self.no_initial_controllers = standalone, no_initial_controllers
         self.initial_controllers = initial_controllers
         self.scram, self.ignore_formatted = list(scram), ignore_formatted

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from kwire.codec.arguments import check_type
 from kwire.storage.formatting.errors import FormatterError
 from kwire.storage.formatting.java_semantics import java_int, java_path
 from kwire.storage.formatting.meta_properties import META_PROPERTIES, MetaProperties, meta_properties_in
@@ -47,6 +48,7 @@ class StorageInfo(NamedTuple):
 
 def storage_info(config: ServerConfig) -> StorageInfo:
     """Look at the directories of a node (StorageTool.infoCommand). Raises OSError for an unreadable meta.properties."""
+    check_type(config, ServerConfig, "config", "a ServerConfig")
     found: list[str] = []
     problems: list[str] = []
     first: tuple[MetaProperties, dict[str, str]] | None = None

@@ -17,6 +17,6 @@ def read_properties(path: str | os.PathLike[str]) -> Properties:
     try:
         return parse_properties(configuration_bytes(path).decode("latin-1"))
     except LimitError as error:
-        raise ConfigError(f"properties file exceeds {error.limit} bytes", os.fspath(path)) from None
+        raise ConfigError(f"properties file exceeds {error.limit} bytes", os.fsdecode(path)) from None
     except ValueError as error:
-        raise ConfigError(str(error), os.fspath(path)) from None
+        raise ConfigError(str(error), os.fsdecode(path)) from None

@@ -6,8 +6,10 @@ import os
 import re
 from collections.abc import Collection, Mapping
 from functools import lru_cache
+from types import NoneType
 from typing import Any, NamedTuple
 
+from kwire.codec.arguments import check_type
 from kwire.properties import JOINT, Properties, unescaped
 from kwire.schema import files, is_at_least, metadata_versions, releases
 from kwire.storage.formatting.errors import ConfigError, FormatterError
@@ -15,6 +17,7 @@ from kwire.storage.formatting.java_semantics import java_double, java_int, java_
 from kwire.storage.formatting.levels import version_from_text
 from kwire.storage.formatting.properties import read_properties
 from kwire.storage.formatting.rules import rules_of
+from kwire_c.printable import brief
 from kwire_c.secrets import SECRET_SETTING
 
 MOST_SHOWN = 500  # characters of an invalid value
@@ -60,7 +63,13 @@ class ServerConfig:
     """
 
     def __init__(self, properties: Mapping[str, str], *, release: str | None = None, path: str | None = None) -> None:
+        check_type(properties, Mapping, "properties", "a mapping of str to str")
+        check_type(release, (str, NoneType), "release", "a str or None")
+        check_type(path, (str, NoneType), "path", "a str or None")
         self.properties = dict(properties)
+        for name, value in self.properties.items():
+            check_type(name, str, "the name in properties", "a str")
+            check_type(value, str, f"properties[{brief(name)}]", "a str")
         self._continued = properties.continued if isinstance(properties, Properties) else {}
         self.rules = rules_of(release)
         self.path = path
@@ -75,7 +84,8 @@ class ServerConfig:
     @classmethod
     def read(cls, path: str | os.PathLike[str], *, release: str | None = None) -> ServerConfig:
         """The configuration in a properties file. Raises OSError, ConfigError."""
-        return cls(read_properties(path), release=release, path=os.fspath(path))
+        check_type(path, (str, bytes, os.PathLike), "path", "a str or os.PathLike")
+        return cls(read_properties(path), release=release, path=os.fsdecode(path))
 
     @property
     def directories(self) -> list[str]:

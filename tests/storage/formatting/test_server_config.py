@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+
 import pytest
 
 from kwire import schema
 from kwire.properties import parse_properties
-from kwire.storage.formatting import ConfigError, ServerConfig
+from kwire.storage.formatting import ConfigError, Formatter, ServerConfig, storage_info
 from kwire.storage.formatting.server_config import definitions
 
 pytestmark = pytest.mark.quick
@@ -42,6 +45,28 @@ def test_slips(key: str, value: str, reason: str) -> None:
     with pytest.raises(ConfigError) as caught:
         config(**{key: value})
     assert reason in caught.value.reason
+
+
+@pytest.mark.parametrize("call, name", [
+    (lambda: ServerConfig([("a", "b")]), "properties"),  # type: ignore[arg-type]
+    (lambda: ServerConfig({"node.id": 1}), "node.id"),  # type: ignore[dict-item]
+    (lambda: ServerConfig(BASE, release=[]), "release"),  # type: ignore[arg-type]
+    (lambda: ServerConfig(BASE, path=b"x"), "path"),  # type: ignore[arg-type]
+    (lambda: ServerConfig.read(5), "path"),  # type: ignore[arg-type]
+    (lambda: storage_info("server.properties"), "config"),  # type: ignore[arg-type]
+    (lambda: Formatter(BASE, "id"), "config"),  # type: ignore[arg-type]
+    (lambda: Formatter(config(), 5), "cluster_id"),  # type: ignore[arg-type]
+    (lambda: Formatter(config(), "id", release_version=4.3), "release_version"),  # type: ignore[arg-type]
+    (lambda: Formatter(config(), "id", features=[]), "features"),  # type: ignore[arg-type]
+    (lambda: Formatter(config(), "id", features={"group.version": "1"}), "group.version"),  # type: ignore[dict-item]
+    (lambda: Formatter(config(), "id", initial_controllers=[]), "initial_controllers"),  # type: ignore[arg-type]
+    (lambda: Formatter(config(), "id", scram="SCRAM-SHA-256=[name=a,password=b]"), "scram"),
+    (lambda: Formatter(config(), "id", report="x"), "report"),  # type: ignore[arg-type]
+])  # fmt: skip
+def test_arguments_of_a_wrong_type(call: Callable[[], object], name: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(name)) as caught:
+        call()
+    assert "password" not in str(caught.value)
 
 
 def test_acks_of_offset_commits() -> None:
