@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kwire.net.errors import BrokerConnectionError
+from kwire_c.printable import brief
 
 
 class Address(NamedTuple):
@@ -32,7 +33,7 @@ def address(text: str, *, any_port: bool = False) -> Address:
         not name or (":" in name and name == host) or not (0 if any_port else 1) <= number < 65536
         or not _is_encodable(name) or _has_user_or_query(name)
     ):
-        shown = "" if _has_user_or_query(text) else f" {text!r}"  # which may hold a password
+        shown = "" if _has_user_or_query(text) else f" {brief(text)}"  # which may hold a password
         raise BrokerConnectionError(f"invalid broker address{shown}: expected HOST:PORT")
     return Address(name, number)
 

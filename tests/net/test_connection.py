@@ -380,6 +380,11 @@ def test_no_addresses(text: str) -> None:
         connect(text)
 
 
+def test_an_address_is_not_shown_by_the_megabyte() -> None:
+    with pytest.raises(BrokerConnectionError, match=r"invalid broker address .x+…: expected HOST:PORT"):
+        connect("x" * 1_000_000)
+
+
 def test_port_0_is_for_listeners() -> None:
     assert address("[::1]:0", any_port=True) == ("::1", 0)
     for text, any_port in (("host:0", False), ("host:", True), ("host:-0", True)):
