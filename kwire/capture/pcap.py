@@ -257,16 +257,19 @@ def _link_layers(dpkt: Any) -> dict[int, Callable[[bytes], Any]]:
 
 
 def _untagged(dpkt: Any, packet: Any) -> Any:
-    """The packet after the VLAN tags that Linux cooked captures (SLL) keep in front of it."""
-    payload, kind = packet.data, getattr(packet, "ethtype", 0)
+    """The packet in that of a link layer, after VLAN tags that dpkt leaves, LLC/SNAP and an Ethernet frame in MPLS.
+
+    Raises as dpkt for what should be an IP packet, and is cut or malformed.
+    """
+    while isinstance(packet.data, dpkt.ethernet.Ethernet):
+        packet = packet.data
+    payload, kind = packet.data, getattr(packet, "ethtype", getattr(packet, "_next_type", 0))
     while isinstance(payload, bytes) and kind in (0x8100, 0x88A8, 0x9100) and len(payload) >= 4:
         (kind,) = struct.unpack_from(">H", payload, 2)
         payload = payload[4:]
-        if kind == 0x0800:
-            return dpkt.ip.IP(payload)
-        if kind == 0x86DD:
-            return dpkt.ip6.IP6(payload)
-    return payload
+    if isinstance(payload, bytes) and kind in (0x0800, 0x86DD):
+        return dpkt.ip.IP(payload) if kind == 0x0800 else dpkt.ip6.IP6(payload)
+    return payload.data if isinstance(payload, dpkt.llc.LLC) else payload
 
 
 def _segment(dpkt: Any, time: int | None, packet: Any, whole_packet: bytes, unread: Unread) -> TcpSegment | None:

@@ -6,6 +6,7 @@ import gzip
 import random
 import struct
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import dpkt
@@ -51,6 +52,25 @@ def test_every_link_layer(tmp_path: Path, link: str, ends: dict[str, object]) ->
     assert (connection.client, connection.address) == (
         ("[2001:db8::7]:51234", "2001:db8::7") if ends else ("10.0.0.7:51234", "10.0.0.7"))
     assert exchanges[0].request.time == 1_700_000_000_003_000
+
+
+@pytest.mark.parametrize("head", [
+    lambda packet: bytes(12) + struct.pack(">H", len(packet) + 8) + b"\xaa\xaa\x03\0\0\0\x08\0",
+    lambda packet: bytes(12) + b"\x88\x47\0\1\1\x40" + bytes(16) + b"\x08\0",
+], ids=["SNAP", "Ethernet in MPLS"])  # fmt: skip
+def test_ethernet_of_other_kinds(tmp_path: Path, head: Callable[[bytes], bytes]) -> None:
+    packets = [head(packet) + packet for packet in long_talk(1000).close().bytes("raw")]
+    exchanges, lost = read(write_pcap(tmp_path / "a.pcap", packets))
+    assert (outcomes_of(exchanges), lost) == (WHOLE, [])
+
+
+@pytest.mark.parametrize("link, size", [("ethernet", 14), ("ethernet", 33), ("two vlans", 30), ("cooked", 20),
+                                        ("cooked v2", 39), ("null", 10), ("raw", 19)])
+def test_packets_that_end_in_the_ip_header(tmp_path: Path, link: str, size: int) -> None:
+    """They are listed: they could be of a client that breaks."""
+    talk = long_talk().close().bytes(link)
+    exchanges, lost = read(write_pcap(tmp_path / "a.pcap", [packet[:size] for packet in talk], link))
+    assert (exchanges, [(one.reason, one.count) for one in lost]) == ([], [("malformed packets", len(talk))])
 
 
 def test_a_link_layer_that_is_none(tmp_path: Path) -> None:
