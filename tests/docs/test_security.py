@@ -86,6 +86,7 @@ LIMITS: dict[str, list[int]] = {
     "findings of": [verify.MOST_FINDINGS],
     "open connections": [tcp_reassembly._MOST_CONNECTIONS],
     "requests that wait": [framing.MOST_WAITING, framing.MOST_HELD],
+    "frames that the tap has begun": [framing.MOST_HELD],
     "kinds of losses": [pairing._MOST_KINDS],
     "bytes of a frame that the tap": [recorder._MOST_DECODED],
     "characters of the name of": [exchange._MOST_NAME],
