@@ -110,8 +110,12 @@ def check_source_schema(schema: spark.StructType) -> None:
 
 
 def check_types(schema: spark.StructType, columns: Mapping[str, spark.DataType]) -> None:
-    """Raise ValueError for a user's schema with a column, or a type, that is not among columns."""
-    for field in schema.fields:
+    """Raise ValueError for a user's schema without columns, or with one, or a type, that is not among columns."""
+    if not schema.fields:
+        raise ValueError(f"the schema has no columns: expected one at least of {', '.join(columns)}")
+    for number, field in enumerate(schema.fields):
+        if field.name in schema.names[:number]:  # Spark's Arrow reader fails at it
+            raise ValueError(f'column "{as_typed(field.name)}" is twice in the schema')
         known = columns.get(field.name)
         if known is None:
             raise ValueError(unknown_column(field.name, columns))

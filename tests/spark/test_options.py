@@ -175,6 +175,10 @@ def test_user_schema_is_checked() -> None:
         check_source_schema(StructType([StructField("offsets", LongType())]))
     with pytest.raises(ValueError, match='column "offset" has type bigint, not string'):
         check_source_schema(StructType([StructField("offset", StringType())]))
+    offset = StructField("offset", LongType())
+    for fields, text in (([], "the schema has no columns"), ([offset, offset], '"offset" is twice in the schema')):
+        with pytest.raises(ValueError, match=text):
+            check_source_schema(StructType(fields))
 
 
 @pytest.mark.parametrize("name", ["startingOffsets", "endingOffsets", "storageOptions", "paths"])
