@@ -87,15 +87,17 @@ def message(error: click.UsageError) -> str:
 
 def _extra_hint(words: str, ctx: click.Context) -> str:
     """The end of the error about arguments that a command does not take."""
-    path = ctx.command_path.split()
+    path, first = ctx.command_path.split(), printable("".join(words.split()[:1]))
+    if not first:  # a blank argument
+        return ""
     if path[:2] == ["kwire", "protocol"] and "--api" in _options(ctx.command):
         from kwire import schema
 
         with suppress(UnsupportedVersionError):
             return f": use kwire protocol diff {path[2]} {schema.release_name(words)}"
-        return f": use --api {printable(words.split()[0])}"
+        return f": use --api {first}"
     if path == ["kwire", "apis"]:
-        return f": use kwire protocol RELEASE --api {printable(words.split()[0])}"
+        return f": use kwire protocol RELEASE --api {first}"
     if "--bootstrap-server" in _options(ctx.command):
         return ": --bootstrap-server takes HOST:PORT,HOST:PORT without spaces"
     return ""

@@ -54,6 +54,12 @@ def test_an_option_of_another_tool(typed: str, said: str, capsys: pytest.Capture
     assert (code, out, err.count("\n")) == (2, "", 1) and said in err
 
 
+@pytest.mark.parametrize("typed", [("apis", ""), ("apis", " "), ("protocol", "3.9", "")])
+def test_a_blank_argument(typed: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, *typed)
+    assert (code, out, err.count("\n")) == (2, "", 1) and "Got unexpected extra argument" in err
+
+
 @pytest.mark.parametrize(("typed", "meant"), COMMANDS, ids=[typed for typed, _ in COMMANDS])
 def test_a_command_of_another_tool(typed: str, meant: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, *typed.split())
