@@ -19,6 +19,7 @@ from kwire.fleet.errors import ApiError, certainly
 from kwire.fleet.logs.log_settings import LogSettings
 from kwire.fleet.logs.partition_log import PartitionLog
 from kwire.fleet.storage import Storage
+from kwire.schema import is_at_least
 from kwire.schema.error_codes import ErrorCode
 from kwire.storage.formatting.java_semantics import java_hash
 from kwire.storage.places.discovery import is_topic_name
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 OFFSETS_TOPIC, TRANSACTIONS_TOPIC = "__consumer_offsets", "__transaction_state"
 INTERNAL_TOPICS = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
+_SHARE_TOPIC, _FIRST_WITH_SHARE_TOPIC = "__share_group_state", "3.9"
 MOST_PARTITIONS = 10_000  # of a request: ReplicationControlManager.MAX_PARTITIONS_PER_BATCH, here of all releases
 TOO_MANY_PARTITIONS = "Excessively large number of partitions per request."
 _LONGEST_NAME = 249
@@ -60,11 +62,6 @@ class Topic:
     id: uuid.UUID
     partitions: list[Partition] = field(default_factory=list)
     configs: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def is_internal(self) -> bool:
-        """Whether it is one of Kafka's own topics."""
-        return self.name in INTERNAL_TOPICS
 
     @property
     def replication_factor(self) -> int:
@@ -172,14 +169,18 @@ class ClusterState:
         configs: Mapping[str, str] | None = None, assignments: Mapping[int, list[int]] | None = None,
         validate_only: bool = False,
     ) -> Topic:
-        """Create a topic, with leaders spread over the nodes. Raises ApiError."""
+        """Create a topic, with leaders spread over the nodes. configs: None for a broker's own.
+
+        Raises ApiError.
+        """
         self.controller.check_active()
         self.check_new_topic(name)
         partitions = self.default_partitions if partitions == -1 else partitions
         if partitions > MOST_PARTITIONS:
             raise ApiError(ErrorCode.POLICY_VIOLATION, TOO_MANY_PARTITIONS)
         nodes = [node.id for node in self.alive()]
-        replicas = min(3, len(nodes)) if replication_factor == -1 and name in INTERNAL_TOPICS else replication_factor
+        own = configs is None and name in INTERNAL_TOPICS
+        replicas = min(3, len(nodes)) if replication_factor == -1 and own else replication_factor
         replicas = 1 if replicas == -1 else replicas
         if not assignments:
             if partitions <= 0:
@@ -199,8 +200,7 @@ class ClusterState:
             index: [nodes[(index + at) % len(nodes)] for at in range(replicas)] for index in range(partitions)}
         if sorted(chosen) != list(range(len(chosen))):
             raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT)
-        own = _INTERNAL_CONFIGS if name in INTERNAL_TOPICS else {}
-        topic = Topic(name, self._new_topic_id(), configs={**own, **(configs or {})})
+        topic = Topic(name, self._new_topic_id(), configs=dict(_INTERNAL_CONFIGS if own else configs or {}))
         for index, ids in sorted(chosen.items()):
             _check_replicas(ids, self.broker_ids)
             topic.partitions.append(self._new_partition(topic, index, list(ids), nodes))
@@ -395,7 +395,8 @@ class ClusterState:
     def move(self, moves: Iterable[tuple[Topic, Partition, list[int], int]]) -> None:
         """Let each of these partitions have replicas and, of them, a leader, -1 for none. Raises ApiError.
 
-        An epoch begins with a new leader, and where a replica goes. Of two moves of a partition the last one counts.
+        An epoch begins with a new leader, and where a replica goes; with ZooKeeper each time. Of two moves of a
+        partition the last one counts.
         """
         self.controller.check_active()
         log, holders = self.controller.log, self.storage.holders
@@ -405,7 +406,8 @@ class ClusterState:
             last = {(move[0].id, move[1].index): move for move in moves}
             for topic, partition, replicas, leader in last.values():
                 before.append((partition, partition.replicas, partition.leader, partition.leader_epoch))
-                if leader != partition.leader or not {*partition.replicas} <= {*replicas}:
+                goes = not {*partition.replicas} <= {*replicas}
+                if leader != partition.leader or goes or not self.controller.kraft:
                     partition.leader_epoch += 1
                 partition.replicas, partition.leader = replicas, leader
                 known = log.topics[topic.id].partitions[partition.index]
@@ -445,6 +447,11 @@ def _check_replicas(ids: list[int], brokers: Set[int]) -> None:
     """May a partition be on these nodes? Raises ApiError: INVALID_REPLICA_ASSIGNMENT."""
     if not ids or len(set(ids)) != len(ids) or not set(ids) <= brokers:
         raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT)
+
+
+def is_internal(name: str, release: str) -> bool:
+    """Whether a topic of this name is one of Kafka's own (Topic.isInternal)."""
+    return name in INTERNAL_TOPICS or (name == _SHARE_TOPIC and is_at_least(release, _FIRST_WITH_SHARE_TOPIC))
 
 
 def check_topic_name(name: str) -> None:

@@ -10,6 +10,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from kwire import schema
+from kwire.codec.json import java_double as written_double
 from kwire.fleet.errors import ApiError
 from kwire.schema.error_codes import ErrorCode
 from kwire.storage.formatting.java_semantics import java_double
@@ -17,6 +18,7 @@ from kwire.storage.formatting.java_semantics import java_double
 # type -> DescribeConfigsResponse.ConfigType
 TYPES = {"boolean": 1, "string": 2, "int": 3, "long": 5, "double": 6, "list": 7}
 FIRST_WITH_TIERS = "3.6"  # KIP-405: its configs were internal before
+_FORMAT, _FIRST_WITH_METADATA_VERSION = "message.format.version", "3.3"
 _REMOTE = "remote.storage.enable"
 OF_TIERS = ("local.retention.bytes", "local.retention.ms", _REMOTE)
 _BITS, _INTEGER = {"int": 31, "long": 63}, re.compile(r"[+-]?[0-9]{1,30}")
@@ -53,7 +55,7 @@ def topic_configs(release: str) -> Mapping[str, TopicConfig]:
         if "before" in row and schema.is_at_least(release, row["before"]):
             continue
         default = _of_release(row.get("default", ""), row.get("defaults", {}), release)
-        if name == "message.format.version" and not schema.is_at_least(release, "3.0"):
+        if name == _FORMAT and not schema.is_at_least(release, "3.0"):
             default = [row.name for row in schema.metadata_versions(old=True) if row.release == release][-1]
         values = _of_release(row.get("values"), row.get("values_later", {}), release)
         least = _of_release(row.get("least"), row.get("least_later", {}), release)
@@ -88,10 +90,25 @@ def check_topic_configs(configs: Mapping[str, str], release: str) -> None:
         if name not in known:
             raise ApiError(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {name}")
     check_configs(configs, known)
+    format_version = configs.get(_FORMAT)
+    if format_version is not None and not _is_format(format_version, release):
+        tick = "" if schema.is_at_least(release, _FIRST_WITH_METADATA_VERSION) else "`"
+        raise ApiError(
+            ErrorCode.INVALID_CONFIG, f"Invalid value {format_version} for configuration {_FORMAT}: Version "
+            f"{tick}{format_version}{tick} is not a valid version")
     if configs.get(_REMOTE, "").strip().lower() == "true" and schema.is_at_least(release, FIRST_WITH_TIERS):
         raise ApiError(
             ErrorCode.INVALID_CONFIG, "Tiered Storage functionality is disabled in the broker. Topic cannot be "
             "configured with remote log storage.")
+
+
+def _is_format(value: str, release: str) -> bool:
+    """Whether a release has a version of this name (MetadataVersion.fromVersionString, before it ApiVersion)."""
+    parts = value.split(".")
+    wanted = ".".join(parts[: 3 if value.startswith("0.") else 2])
+    rows = schema.metadata_versions(old=True)
+    own = max(at for at, row in enumerate(rows) if row.release == release)
+    return any(wanted in (row.name, row.release) for row in rows[: own + 1])
 
 
 def check_configs(configs: Mapping[str, str], known: Mapping[str, TopicConfig]) -> None:
@@ -106,14 +123,14 @@ def _wrong(name: str, value: str, config: TopicConfig) -> str | None:
     """What is wrong with a config's value (ConfigDef.parseType, Validator), None if nothing is."""
     given, value = f"{value} for configuration {name}: ", value.strip()
     if config.type in _BITS or config.type == "double":
-        number = _number(value, config.type)
+        number = number_of(value, config.type)
         if number is None:
             return f"{given}Not a number of type {config.type.upper()}"
         beyond = _beyond(number, config)
         return beyond and f"{number} for configuration {name}: Value must be {beyond}"
     if config.type == "boolean":
         return None if value.lower() in ("true", "false") else f"{given}Expected value to be either true or false"
-    parts = [part.strip() for part in value.split(",")] if value else []
+    parts = _parts(value)
     if config.replicas is not None and "".join(parts) != "*" and not all(map(_REPLICA.fullmatch, parts)):
         return f"[{', '.join(parts)}] for configuration {name}: {name} {config.replicas}"
     if config.values is None:
@@ -122,7 +139,7 @@ def _wrong(name: str, value: str, config: TopicConfig) -> str | None:
     return f"{bad[0]} for configuration {name}: String must be one of: {', '.join(config.values)}" if bad else None
 
 
-def _number(value: str, kind: str) -> float | None:
+def number_of(value: str, kind: str) -> float | None:
     """The number that a text is, None if it is none of its type."""
     if kind == "double":
         try:
@@ -131,6 +148,23 @@ def _number(value: str, kind: str) -> float | None:
             return None
     number = int(value) if _INTEGER.fullmatch(value) else None
     return number if number is not None and -(1 << _BITS[kind]) <= number < 1 << _BITS[kind] else None
+
+
+def shown(value: str, config: TopicConfig) -> str:
+    """A value that a config may have, as a broker describes it: read, and written again (ConfigDef.convertToString)."""
+    if config.type == "string":
+        return value
+    if config.type == "list":
+        return ",".join(_parts(value))
+    number = number_of(value.strip(), config.type) if config.type != "boolean" else None
+    if number is None:
+        return value.strip().lower()
+    return written_double(number) if config.type == "double" else str(number)
+
+
+def _parts(value: str) -> list[str]:
+    value = value.strip()
+    return [part.strip() for part in value.split(",")] if value else []
 
 
 def _beyond(number: float, config: TopicConfig) -> str | None:

@@ -174,7 +174,7 @@ def kept(fleet: Fleet) -> dict[Any, Any]:
     found: dict[Any, Any] = {}
     for topic in fleet.cluster.topics.values():
         found[topic.name] = len(topic.partitions), topic.id, topic.configs
-        for one in topic.partitions if not topic.is_internal else ():
+        for one in topic.partitions if not topic.name.startswith("__") else ():
             found[topic.name, one.index] = one.log.start_offset, one.log.end_offset, one.log.last_stable_offset
             found[topic.name, one.index, "records"] = fleet.records(topic.name, one.index)
     for name, group in fleet.cluster.groups.groups.items():

@@ -7,17 +7,24 @@ from typing import Any
 
 from kwire import schema
 from kwire.fleet.apis.registry import Call
+from kwire.fleet.cluster import check_topic_name
 from kwire.fleet.controller.topic_records import BROKER, TOPIC
 from kwire.fleet.errors import ApiError
-from kwire.fleet.topic_configs import TopicConfig, check_configs
+from kwire.fleet.topic_configs import TopicConfig, check_configs, number_of
 from kwire.schema.error_codes import ErrorCode
 
 BROKER_LOGGER, CLIENT_METRICS, GROUP = 8, 16, 32  # ConfigResource.Type
 _FIRST = {TOPIC: "0.9.0", BROKER: "0.9.0", BROKER_LOGGER: "2.3", CLIENT_METRICS: "3.7", GROUP: "4.0"}  # release
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3  # AlterConfigOp.OpType
+_NEED_A_NAME = {
+    TOPIC: "Default topic resources are not allowed.", GROUP: "Default group resources are not allowed.",
+    CLIENT_METRICS: "Subscription name can't be empty"}
 _OPERATIONS = {SET: "SET", DELETE: "DELETE", APPEND: "APPEND", SUBTRACT: "SUBTRACT"}
 _INTERVAL, _MATCH = "interval.ms", "match"
 _LEAST_INTERVAL, _MOST_INTERVAL = 100, 3_600_000
+_CLIENT_PARTS = (  # ClientMetricsConfigs: what a pattern may look at
+    "client_instance_id", "client_id", "client_software_name", "client_software_version", "client_source_address",
+    "client_source_port")
 _CLIENT_METRICS = {
     _INTERVAL: TopicConfig("300000", "int", None), _MATCH: TopicConfig("", "list", None),
     "metrics": TopicConfig("", "list", None)}
@@ -80,23 +87,27 @@ def check_altered(call: Call, asked: Any, legacy: bool) -> None:
     kind, name = asked.resource_type, asked.resource_name
     if not is_kind(call, kind) or (legacy and kind == BROKER_LOGGER):
         raise invalid(f"Unknown resource type {kind}")
-    if kind == TOPIC and not name:
-        raise invalid("Default topic resources are not allowed.")
-    if kind == GROUP and not name:
-        raise invalid("Default group resources are not allowed.")
-    if kind == CLIENT_METRICS and not name:
-        raise invalid("Subscription name can't be empty")
     if kind == BROKER_LOGGER or (kind == BROKER and name):
-        if not name.removeprefix("-").isdecimal():
+        if number_of(name, "int") is None:
             raise invalid(f"Node id must be an integer, but it is: {name}")
-        if name not in {str(node.id) for node in call.cluster.nodes}:
+        if int(name) not in {node.id for node in call.cluster.nodes}:
             raise invalid(
                 f"Unexpected broker id, expected {call.node.id}, but received {name}" if kind == BROKER else
                 f"Unexpected node id. Expected {call.node.id}, but received {name}")
 
 
-def check_nulls(call: Call, asked: Any, legacy: bool) -> None:
-    """Have the configs values, as a broker with ZooKeeper looks at them (ZkAdminManager)? Raises ApiError."""
+def check_resource_name(kind: int, name: str) -> None:
+    """May a resource have this name (ControllerConfigurationValidator)? Raises ApiError."""
+    if not name and kind in _NEED_A_NAME:
+        raise invalid(_NEED_A_NAME[kind])
+    if kind == TOPIC:
+        check_topic_name(name)
+
+
+def check_with_zookeeper(call: Call, asked: Any, legacy: bool) -> None:
+    """Is each config named once, with a value, as a broker with ZooKeeper asks (ZkAdminManager)? Raises ApiError."""
+    if not legacy and len({one.name for one in asked.configs}) < len(asked.configs):
+        raise invalid("Error due to duplicate config keys")
     for one in asked.configs:
         if one.value is not None or (not legacy and (
                 one.config_operation == DELETE or not is_kind(call, asked.resource_type))):
@@ -124,5 +135,6 @@ def check_values(kind: int, configs: Mapping[str, str], release: str) -> None:
                 f"Invalid value {interval} for interval.ms, interval must be between {_LEAST_INTERVAL} and "
                 f"{_MOST_INTERVAL} (1 hour)")
         for pattern in configs.get(_MATCH, "").split(","):
-            if pattern and "=" not in pattern:
+            name, *rest = pattern.strip().split("=")
+            if pattern and (name.strip() not in _CLIENT_PARTS or len(rest) != 1 or not rest[0].strip()):
                 raise ApiError(ErrorCode.INVALID_CONFIG, f"Illegal client matching pattern: {pattern}")

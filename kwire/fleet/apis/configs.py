@@ -16,15 +16,15 @@ from kwire.fleet.apis.config_resources import (
     SET,
     SUBTRACT,
     check_altered,
-    check_nulls,
+    check_resource_name,
     check_values,
+    check_with_zookeeper,
     invalid,
     is_kind,
     known_configs,
 )
 from kwire.fleet.apis.registry import Call, handles
 from kwire.fleet.apis.topics import MIN_ISR, cluster_sets_isr
-from kwire.fleet.cluster import check_topic_name
 from kwire.fleet.controller.topic_records import BROKER, TOPIC
 from kwire.fleet.errors import ApiError
 from kwire.fleet.refusals import refusal
@@ -35,6 +35,8 @@ from kwire.fleet.topic_configs import (
     TYPES,
     TopicConfig,
     check_topic_configs,
+    number_of,
+    shown,
     topic_configs,
 )
 from kwire.schema.error_codes import ErrorCode
@@ -55,7 +57,7 @@ _OWN_SOURCE = {CLIENT_METRICS: 7, GROUP: 8}  # DYNAMIC_CLIENT_METRICS_CONFIG, DY
 def describe_configs(call: Call) -> Any:
     """The configs of topics, with defaults, and of brokers, as they were set."""
     response = messages.DescribeConfigsResponse
-    if call.node.offer.is_kraft and not all(is_kind(call, one.resource_type) for one in call.message.resources):
+    if not all(is_kind(call, one.resource_type) for one in call.message.resources):
         return refusal(call.request, ErrorCode.INVALID_REQUEST)
     rows, left = [], _MOST_CONFIGS
     for asked in {(one.resource_type, one.resource_name): one for one in call.message.resources}.values():
@@ -75,19 +77,23 @@ def describe_configs(call: Call) -> Any:
                 if value is None and name == MIN_ISR and asked.resource_type == TOPIC and cluster_sets_isr(call):
                     of = _CLUSTER_CONFIG
                 known = defaults.get(name)
+                if known is not None:
+                    value = known.default if of != source else shown(configs[name], known)
                 config = response.DescribeConfigsResourceResult(
-                    name=name, value=(known.default if known is not None else "") if value is None else value,
+                    name=name, value=value,
                     config_source=of, config_type=TYPES["string" if known is None else known.type], documentation=None)
                 if SECRET_SETTING.search(name):  # as Kafka: the value of a password is not given
                     config.is_sensitive, config.value = True, None
                 if call.version >= 1 and call.message.include_synonyms:
                     synonym = response.DescribeConfigsSynonym
-                    if of != _DEFAULT_CONFIG:
+                    if of == source:
                         config.synonyms.append(synonym(name=name, value=config.value, source=of))
+                    if known is not None and name == MIN_ISR and cluster_sets_isr(call):
+                        config.synonyms.append(synonym(name=name, value=known.default, source=_CLUSTER_CONFIG))
                     if known is not None and known.synonym is not None:
                         config.synonyms.append(synonym(name=known.synonym, value=known.default, source=_DEFAULT_CONFIG))
                 if call.version == 0 and not call.node.offer.at_least(_FIRST_GENERATED):
-                    config.is_default = value is None  # later ones leave it false
+                    config.is_default = of != source  # later ones leave it false
                 row.configs.append(config)
         except ApiError as error:
             row.error_code, row.error_message = error.code, error.explanation or row.error_message
@@ -106,13 +112,16 @@ def _resource(call: Call, asked: Any) -> tuple[dict[str, str], Mapping[str, Topi
         if not call.node.offer.at_least(FIRST_WITH_TIERS):
             known = {name: config for name, config in known.items() if name not in OF_TIERS}
         return cluster.topic(name).configs, known, _TOPIC_CONFIG
-    if kind == BROKER or (kind == BROKER_LOGGER and call.node.offer.is_kraft):
-        if (name or kind == BROKER_LOGGER) and not name.removeprefix("-").isdecimal():
+    if kind == BROKER or (kind == BROKER_LOGGER and is_kind(call, kind)):
+        if kind == BROKER_LOGGER and not name:
+            raise invalid("Broker id must not be empty")
+        if name and number_of(name, "int") is None:
             raise invalid(f"Broker id must be an integer, but it is: {name}")
-        if name and name not in {str(node.id) for node in cluster.nodes}:
-            or_empty = " or empty string" if call.request.name == "DescribeConfigs" else ""
-            raise invalid(f"Unexpected broker id, expected {call.node.id}{or_empty}, but received {name}")
-        return cluster.configs_of(kind, name), {}, _BROKER_CONFIG
+        if name and int(name) not in {node.id for node in cluster.nodes}:
+            described = " or empty string," if kind == BROKER else ""
+            rest = described if call.request.name == "DescribeConfigs" else ","
+            raise invalid(f"Unexpected broker id, expected {call.node.id}{rest} but received {name}")
+        return cluster.configs_of(kind, _key(asked)), {}, _BROKER_CONFIG
     if kind in _OWN_SOURCE and is_kind(call, kind):
         if not name:
             raise invalid(f"{'Group name' if kind == GROUP else 'Client metrics subscription name'} must not be empty")
@@ -166,7 +175,7 @@ def _changed(old: dict[str, str], asked: Any, release: str) -> dict[str, str]:
         elif one.config_operation == SET:
             new[one.name] = one.value
         elif one.config_operation in (APPEND, SUBTRACT):
-            if (known is None and asked.resource_type == TOPIC) or (known is not None and known.type != "list"):
+            if not _is_list(asked.resource_type, known):
                 raise _no_list(one, known, release)
             now = _parts(new.get(one.name, known.default if known else ""))
             parts = _parts(one.value)
@@ -182,6 +191,16 @@ def _changed(old: dict[str, str], asked: Any, release: str) -> dict[str, str]:
         else:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # a NullPointerException of the broker
     return new
+
+
+def _is_list(kind: int, known: TopicConfig | None) -> bool:
+    """Whether a value may be appended to a config, and subtracted. Those of brokers that are not known may be lists.
+
+    KafkaConfigSchema has the configs of topics and brokers alone.
+    """
+    if kind in _OWN_SOURCE:
+        return False
+    return kind != TOPIC if known is None else known.type == "list"
 
 
 def _parts(value: str) -> list[str]:
@@ -201,6 +220,12 @@ def _no_list(one: Any, known: TopicConfig | None, release: str) -> ApiError:
 
 def _altered(call: Call, response: Any, change: Callable[[dict[str, str], Any], dict[str, str]]) -> Any:
     rows, asked_for = [], call.message.resources
+    if not call.node.offer.is_kraft and (reason := _refused_with_zookeeper(call)) is not None:
+        code, text = reason
+        return response(responses=[
+            response.AlterConfigsResourceResponse(
+                error_code=code, error_message=text, resource_type=one.resource_type, resource_name=one.resource_name)
+            for one in asked_for])
     times = Counter((one.resource_type, one.resource_name) for one in asked_for)
     if not call.node.offer.is_kraft:  # a map of them: the last one counts
         asked_for = {(one.resource_type, one.resource_name): one for one in asked_for}.values()
@@ -217,15 +242,29 @@ def _altered(call: Call, response: Any, change: Callable[[dict[str, str], Any], 
     return response(responses=rows)
 
 
+def _refused_with_zookeeper(call: Call) -> tuple[ErrorCode, str | None] | None:
+    """Why a broker with ZooKeeper carries out nothing of a request: code and text, None if it does (KafkaApis)."""
+    resources = call.message.resources
+    if call.request.name == "AlterConfigs" and any(one.value is None for row in resources for one in row.configs):
+        return ErrorCode.UNKNOWN_SERVER_ERROR, None
+    if all(is_kind(call, row.resource_type) for row in resources):
+        return None
+    return ErrorCode.INVALID_REQUEST, "Unexpected resource type UNKNOWN"
+
+
 def _alter(call: Call, asked: Any, change: Callable[[dict[str, str], Any], dict[str, str]]) -> None:
     topic = asked.resource_type == TOPIC
     if call.node.offer.is_kraft:
         check_altered(call, asked, call.request.name == "AlterConfigs")
-        if topic:  # the controller looks at the values first
-            check_topic_name(asked.resource_name)
-            check_topic_configs(change({}, asked), call.node.release)
+        if topic or asked.resource_type in _OWN_SOURCE:  # the controller looks at operations, names and values first
+            new = change({}, asked)
+            check_resource_name(asked.resource_type, asked.resource_name)
+        if topic:
+            check_topic_configs(new, call.node.release)
     else:
-        check_nulls(call, asked, call.request.name == "AlterConfigs")
+        check_with_zookeeper(call, asked, call.request.name == "AlterConfigs")
+        if topic:  # what may not be appended to
+            change({}, asked)
     if topic and asked.resource_name not in call.cluster.topics:
         if not call.node.offer.at_least(_FIRST_GENERATED):
             text = None if call.node.offer.at_least("2.6") else f'Topic "{asked.resource_name}" does not exist.'
@@ -252,4 +291,10 @@ def _alter(call: Call, asked: Any, change: Callable[[dict[str, str], Any], dict[
         if topic:
             call.cluster.apply_configs(call.cluster.topic(asked.resource_name), new)
         else:
-            call.cluster.set_configs_of(asked.resource_type, asked.resource_name, new)
+            call.cluster.set_configs_of(asked.resource_type, _key(asked), new)
+
+
+def _key(asked: Any) -> str:
+    """What the configs of a resource are kept under: a broker's id may be "01"."""
+    name: str = asked.resource_name
+    return str(int(name)) if asked.resource_type == BROKER and name else name

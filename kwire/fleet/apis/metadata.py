@@ -18,6 +18,7 @@ from kwire.fleet.cluster import (
     Partition,
     Topic,
     check_topic_name,
+    is_internal,
 )
 from kwire.fleet.errors import ApiError
 from kwire.fleet.refusals import refusal
@@ -86,10 +87,16 @@ def metadata(call: Call) -> Any:
     everything = message.topics is None or (call.version == 0 and not message.topics)
     if everything:
         topics = [_topic(call, topic) for topic in cluster.topics.values()]
-    else:
-        asked = {(one.name, one.topic_id): one for one in message.topics}  # each once, as in KafkaApis: a set
+    else:  # each once, and no names where there is an id, as in KafkaApis
+        ids = dict.fromkeys(one.topic_id for one in message.topics if call.version >= 12 and one.topic_id != _NO_ID)
+        names = dict.fromkeys(one.name for one in message.topics if not ids)
+        if None in names:  # a NullPointerException
+            answer = refusal(call.request, ErrorCode.UNKNOWN_SERVER_ERROR)
+            for row in answer.topics:
+                row.name = row.name or ""
+            return answer
         new = NewPartitions()
-        topics = [_asked(call, one, new) for one in asked.values()]
+        topics = [*(_of_id(call, one) for one in ids), *(_of_name(call, one, new) for one in names)]
     row = messages.MetadataResponse.MetadataResponseBroker
     return messages.MetadataResponse(
         brokers=[row(node_id=node.id, host=node.host, port=node.port, rack=node.rack) for node in cluster.alive()],
@@ -99,35 +106,52 @@ def metadata(call: Call) -> Any:
             operations.CLUSTER))
 
 
-def _asked(call: Call, asked: Any, new: NewPartitions) -> Any:
+def _of_id(call: Call, topic_id: uuid.UUID) -> Any:
+    try:
+        return _topic(call, call.cluster.topic_of_id(topic_id))
+    except ApiError as error:
+        return messages.MetadataResponse.MetadataResponseTopic(error_code=error.code, name=None, topic_id=topic_id)
+
+
+def _of_name(call: Call, name: str, new: NewPartitions) -> Any:
+    """The topic of a name, which is created if it may be."""
     cluster = call.cluster
     try:
-        if asked.name is None or (call.version >= 10 and asked.topic_id != _NO_ID):
-            return _topic(call, cluster.topic_of_id(asked.topic_id))
-        if asked.name not in cluster.topics:
+        if name not in cluster.topics:
             allowed = cluster.auto_create and (call.version < 4 or call.message.allow_auto_topic_creation)
             if allowed or call.node.offer.at_least("2.8"):
-                check_topic_name(asked.name)
+                check_topic_name(name)
             if not allowed:
                 raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            count = INTERNAL_PARTITIONS if asked.name in INTERNAL_TOPICS else cluster.default_partitions
+            count = INTERNAL_PARTITIONS if name in INTERNAL_TOPICS else cluster.default_partitions
             new.take(count)
-            cluster.create_topic(asked.name, count)
-        return _topic(call, cluster.topics[asked.name])
+            _create(call, name, count)
+        return _topic(call, cluster.topics[name])
     except ApiError as error:
-        unnamed = asked.name is None and call.version >= 12
         return messages.MetadataResponse.MetadataResponseTopic(
-            error_code=error.code, name=None if unnamed else asked.name or "", topic_id=asked.topic_id,
-            is_internal=asked.name in INTERNAL_TOPICS,
-            topic_authorized_operations=operations.if_asked(call.node.offer, call.version >= 8, False, 0))
+            error_code=error.code, name=name, is_internal=is_internal(name, call.node.release),
+            topic_authorized_operations=_operations(call))
+
+
+def _create(call: Call, name: str, partitions: int) -> None:
+    """Create a topic that is asked for. Raises ApiError: with KRaft the client is not told why it was not created."""
+    try:
+        call.cluster.create_topic(name, partitions)
+    except ApiError as error:
+        collides = error.code == ErrorCode.INVALID_TOPIC_EXCEPTION and call.node.offer.is_kraft
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) if collides else error from None
+
+
+def _operations(call: Call) -> int:
+    """What may be done with a topic, if it is asked for."""
+    return operations.if_asked(
+        call.node.offer, call.version >= 8, call.message.include_topic_authorized_operations, operations.TOPIC)
 
 
 def _topic(call: Call, topic: Topic) -> Any:
     return messages.MetadataResponse.MetadataResponseTopic(
-        name=topic.name, topic_id=topic.id, is_internal=topic.is_internal,
-        partitions=_partitions(call, topic.partitions),
-        topic_authorized_operations=operations.if_asked(
-            call.node.offer, call.version >= 8, call.message.include_topic_authorized_operations, operations.TOPIC))
+        name=topic.name, topic_id=topic.id, is_internal=is_internal(topic.name, call.node.release),
+        partitions=_partitions(call, topic.partitions), topic_authorized_operations=_operations(call))
 
 
 def _partitions(call: Call, partitions: list[Partition]) -> list[Any]:
@@ -164,6 +188,8 @@ def describe_cluster(call: Call) -> Any:
 def describe_topic_partitions(call: Call) -> Any:
     """Topics by name, page by page (KIP-966)."""
     cluster, message = call.cluster, call.message
+    if any(not row.name for row in message.topics):
+        return refusal(call.request, ErrorCode.UNKNOWN_SERVER_ERROR)
     wanted = sorted({row.name for row in message.topics}) or sorted(cluster.topics)
     cursor = message.cursor
     if cursor is not None:
@@ -179,7 +205,8 @@ def describe_topic_partitions(call: Call) -> Any:
             known = is_topic_name(name)
             answer.topics.append(response.DescribeTopicPartitionsResponseTopic(
                 error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if known else ErrorCode.INVALID_TOPIC_EXCEPTION,
-                name=name, topic_authorized_operations=operations.TOPIC))
+                name=name, is_internal=is_internal(name, call.node.release),
+                topic_authorized_operations=operations.TOPIC))
             continue
         start = cursor.partition_index if cursor is not None and cursor.topic_name == name else 0
         if topic is None or not left:
@@ -188,7 +215,8 @@ def describe_topic_partitions(call: Call) -> Any:
         chosen = topic.partitions[start : start + left]
         left -= len(chosen)
         answer.topics.append(response.DescribeTopicPartitionsResponseTopic(
-            name=name, topic_id=topic.id, is_internal=topic.is_internal, topic_authorized_operations=operations.TOPIC,
+            name=name, topic_id=topic.id, is_internal=is_internal(name, call.node.release),
+            topic_authorized_operations=operations.TOPIC,
             partitions=list(map(_described, _partitions(call, chosen)))))
         if start + len(chosen) < len(topic.partitions):
             answer.next_cursor = response.Cursor(topic_name=name, partition_index=start + len(chosen))

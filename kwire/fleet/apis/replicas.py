@@ -1,4 +1,4 @@
-"""ElectLeaders, AlterPartitionReassignments, ListPartitionReassignments, DescribeLogDirs."""
+"""ElectLeaders, AlterPartitionReassignments, ListPartitionReassignments, DescribeLogDirs, AlterReplicaLogDirs."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ _PREFERRED, _UNCLEAN = 0, 1  # ElectionType
 Move = tuple[Topic, Partition, list[int], int]  # a partition's new replicas and leader
 _NAMES_ALL, _NAMES_ALL_NO_MORE = "2.6", "3.7"  # releases that name topics without a partition too (KAFKA-16807)
 _SAYS_NOT_NEEDED = "2.4"  # KIP-460; before, it is no error
+_LONGEST_FOLDER, _SUFFIX = 255, ".-future"  # UnifiedLog.logFutureDirName: with 32 characters of a random id
+_ID_CHARACTERS = 32
 _NOT_NEEDED = "Leader election not needed for topic partition."
 
 
@@ -41,7 +43,7 @@ def elect_leaders(call: Call) -> Any:
     rows, elected, up = [], list[Move](), {node.id for node in cluster.alive()}
     for name, indexes in asked:
         row = response.ReplicaElectionResult(topic=name)
-        for index in indexes:
+        for index in indexes if call.node.offer.is_kraft else dict.fromkeys(indexes):
             result = response.PartitionResult(partition_id=index, error_message=None)
             try:
                 elected += _election(call, name, index, kind, up)
@@ -192,3 +194,31 @@ def describe_log_dirs(call: Call) -> Any:
         if partitions or names_all:
             row.topics.append(response.DescribeLogDirsTopic(name=topic.name, partitions=partitions))
     return response(results=[row])
+
+
+@handles("AlterReplicaLogDirs")
+def alter_replica_log_dirs(call: Call) -> Any:
+    """Move replicas to the one log directory of a node, where they are (KIP-113).
+
+    Of two places for a partition the last one counts. Source: ReplicaManager.alterReplicaLogDirs.
+    """
+    response, path = messages.AlterReplicaLogDirsResponse, call.cluster.storage.place_of(call.node.id).path
+    asked: dict[str, dict[int, str]] = {}
+    for place in call.message.dirs:
+        for topic in place.topics:
+            asked.setdefault(topic.name, {}).update(dict.fromkeys(topic.partitions, place.path))
+
+    def move(topic: str, one: tuple[int, str], _row: Any) -> None:
+        index, wanted = one
+        if len(f"{topic}-{index}{_SUFFIX}") + _ID_CHARACTERS > _LONGEST_FOLDER:
+            raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+        if wanted != path:
+            raise ApiError(ErrorCode.LOG_DIR_NOT_FOUND)
+        if call.node.id not in call.cluster.partition(topic, index).replicas:
+            raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    return response(results=[
+        response.AlterReplicaLogDirTopicResult(topic_name=topic, partitions=answered(
+            indexes.items(), lambda one: response.AlterReplicaLogDirPartitionResult(partition_index=one[0]),
+            partial(move, topic)))
+        for topic, indexes in asked.items() if indexes])

@@ -10,9 +10,14 @@ from typing import Any
 
 from kwire import messages
 from kwire.fleet.apis.registry import Call, answered, handles
-from kwire.fleet.cluster import INTERNAL_TOPICS, MOST_PARTITIONS, TOO_MANY_PARTITIONS, NewPartitions, Topic
+from kwire.fleet.cluster import (
+    INTERNAL_TOPICS,
+    MOST_PARTITIONS,
+    TOO_MANY_PARTITIONS,
+    Topic,
+)
 from kwire.fleet.errors import ApiError
-from kwire.fleet.topic_configs import FIRST_WITH_TIERS, OF_TIERS, check_topic_configs, topic_configs
+from kwire.fleet.topic_configs import FIRST_WITH_TIERS, OF_TIERS, check_topic_configs, shown, topic_configs
 from kwire.schema.error_codes import ErrorCode
 from kwire.storage.places.discovery import is_topic_name
 
@@ -21,6 +26,8 @@ ELR = "eligible.leader.replicas.version"
 _FIRST_WITH_DEFAULTS = "2.4"  # KIP-464: -1 partitions or replicas are the broker's default, in every version
 _FIRST_TO_REFUSE_NULL = "2.6"  # a config without a value, with ZooKeeper
 _FIRST_WITH_CORDONS = "4.3"  # KIP-1066
+_METADATA_TOPIC, _FIRST_WITHOUT_METADATA_TOPIC = "__cluster_metadata", "3.9"
+_TOO_MANY_MORE = "Excessively large number of additional partitions per request."
 _NO_PARTITIONS = "Number of partitions must be larger than 0."
 _NO_REPLICAS = "Replication factor must be larger than 0."
 _NO_ID = uuid.UUID(int=0)
@@ -29,24 +36,28 @@ _NO_ID = uuid.UUID(int=0)
 @handles("CreateTopics", controller=True)
 def create_topics(call: Call) -> Any:
     """Create topics, or only check them (validate_only)."""
-    message = call.message
+    message, kraft = call.message, call.node.offer.is_kraft
     validate = call.version >= 1 and message.validate_only
     names = Counter(row.name for row in message.topics)
     default = call.cluster.default_partitions
     partitions = sum(
         len(row.assignments) or (default if row.num_partitions == -1 else max(row.num_partitions, 0))
-        for row in message.topics)
+        for row in message.topics if names[row.name] == 1)
     result = messages.CreateTopicsResponse.CreatableTopicResult
     rows = []
-    for row in {row.name: row for row in message.topics}.values():
+    for row in {row.name: row for row in message.topics}.values() if kraft else message.topics:
         try:
+            if names[row.name] > 1:
+                raise ApiError(
+                    ErrorCode.INVALID_REQUEST,
+                    "Duplicate topic name." if kraft else "Found multiple entries for this topic.")
+            if row.name == _METADATA_TOPIC and kraft and call.node.offer.at_least(_FIRST_WITHOUT_METADATA_TOPIC):
+                raise ApiError(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {row.name} is prohibited.")
             if partitions > MOST_PARTITIONS:
                 raise ApiError(ErrorCode.POLICY_VIOLATION, TOO_MANY_PARTITIONS)
-            if names[row.name] > 1:
-                raise ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
             topic = _create(call, row)
             rows.append(result(
-                name=row.name, topic_id=topic.id if call.node.offer.is_kraft or not validate else _NO_ID,
+                name=row.name, topic_id=topic.id if kraft or not validate else _NO_ID,
                 num_partitions=len(topic.partitions), replication_factor=topic.replication_factor,
                 configs=_configs(call, topic) if call.version >= 5 else None, error_message=None))
         except ApiError as error:
@@ -63,18 +74,20 @@ def _create(call: Call, row: Any) -> Topic:
             raise ApiError(ErrorCode.INVALID_PARTITIONS, _NO_PARTITIONS)
         if row.replication_factor == -1:
             raise ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, _NO_REPLICAS)
-    if call.node.offer.is_kraft:
-        call.cluster.check_new_topic(row.name)
-        _check_new_configs(call, row)
-        _check_assignments(call, row)
-    else:
-        _check_with_zookeeper(call, row)
     configs = {one.name: one.value for one in row.configs}
     try:
+        if call.node.offer.is_kraft:
+            call.cluster.check_new_topic(row.name)
+            _check_new_configs(call, row)
+            _check_assignments(call, row)
+        else:
+            _check_with_zookeeper(call, row)
         return call.cluster.create_topic(
             row.name, row.num_partitions, row.replication_factor, configs, assignments,
             validate_only=call.version >= 1 and call.message.validate_only)
     except ApiError as error:
+        if error.code == ErrorCode.UNKNOWN_SERVER_ERROR:
+            raise
         raise ApiError(error.code, _words(call, row, error)) from None
 
 
@@ -91,12 +104,31 @@ def _check_with_zookeeper(call: Call, row: Any) -> None:
         raise ApiError(
             ErrorCode.INVALID_REQUEST, "Both numPartitions or replicationFactor and replicasAssignments were set. Both "
             "cannot be used at the same time.")
+    if not row.assignments:
+        if row.num_partitions <= 0 and row.num_partitions != -1:
+            raise ApiError(ErrorCode.INVALID_PARTITIONS)
+        if (row.replication_factor <= 0 and row.replication_factor != -1) or (
+                row.replication_factor > len(call.cluster.alive())):
+            raise ApiError(ErrorCode.INVALID_REPLICATION_FACTOR)
+    call.cluster.check_new_topic(row.name)
+    _check_assignments_with_zookeeper({one.partition_index: list(one.broker_ids) for one in row.assignments})
     try:
         check_topic_configs({one.name: one.value for one in row.configs}, call.node.release)
     except ApiError as error:
         if not error.message.startswith("Unknown") and not call.node.offer.at_least("2.1"):
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, error.message) from None
         raise
+
+
+def _check_assignments_with_zookeeper(assignments: dict[int, list[int]]) -> None:
+    """May replicas be where the request wants them (AdminZkClient.validateTopicCreate)? Raises ApiError."""
+    refused = partial(ApiError, ErrorCode.INVALID_REPLICA_ASSIGNMENT)
+    if len({len(ids) for ids in assignments.values()}) > 1:
+        raise refused("All partitions should have the same number of replicas")
+    if any(len(set(ids)) < len(ids) for ids in assignments.values()):
+        raise refused("Duplicate replica assignment found")
+    if sorted(assignments) != list(range(len(assignments))):
+        raise refused("partitions should be a consecutive 0-based integer sequence")
 
 
 def _check_new_configs(call: Call, row: Any) -> None:
@@ -173,7 +205,7 @@ def _words(call: Call, row: Any, error: ApiError) -> str:
             f"Topic name is illegal, it can't be longer than 249 characters, topic name: {name}" if len(name) > 249 else
             f'Topic name "{name}" is illegal, it contains a character other than ASCII alphanumerics, '
             "'.', '_' and '-'")
-    return error.message
+    return error.message.replace("collides with existing topic:", "collides with existing topics:")
 
 
 def cluster_sets_isr(call: Call) -> bool:
@@ -191,7 +223,9 @@ def _configs(call: Call, topic: Topic) -> list[Any]:
         source = 1 if name in topic.configs else 5
         if source == 5 and name == MIN_ISR and cluster_sets_isr(call):
             source = 3
-        rows.append(row(name=name, value=topic.configs.get(name, known.default), config_source=source))
+        value = topic.configs.get(name, known.default)  # a controller says it as it was given
+        value = value if call.node.offer.is_kraft else shown(value, known)
+        rows.append(row(name=name, value=value, config_source=source))
     return rows
 
 
@@ -203,18 +237,16 @@ def delete_topics(call: Call) -> Any:
         messages.DeleteTopicsRequest.DeleteTopicState(name=name) for name in message.topic_names]
 
     kraft = call.node.offer.is_kraft
-    names = Counter(one.name for one in asked if one.name is not None)
-    ids = Counter(one.topic_id for one in asked if one.name is None)
+    names = Counter(one.name for one in asked if one.name is not None and one.topic_id == _NO_ID)
+    ids = Counter(one.topic_id for one in asked if one.name is None and one.topic_id != _NO_ID)
     if kraft:  # what is named twice stays: ControllerApis.deleteTopics
         named = {call.cluster.topics[name].id for name in names if name in call.cluster.topics}
-        asked = [one for one in {(one.name, one.topic_id): one for one in asked}.values()
-                 if one.name is not None or one.topic_id not in named]
+        proper = {(one.name, one.topic_id): one for one in asked if (one.name is None) != (one.topic_id == _NO_ID)}
+        asked = [
+            *(one for one in asked if (one.name is None) == (one.topic_id == _NO_ID)),
+            *(one for one in proper.values() if one.name is not None or one.topic_id not in named)]
 
     def delete(one: Any, row: Any) -> None:
-        if kraft and names[one.name] > 1:
-            raise ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-        if kraft and one.name is None and ids[one.topic_id] > 1:
-            raise ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic id.")
         if one.name is not None and one.topic_id != _NO_ID:
             raise ApiError(
                 ErrorCode.INVALID_REQUEST, "You may not specify both topic name and topic id." if kraft else None)
@@ -222,6 +254,9 @@ def delete_topics(call: Call) -> Any:
             if not kraft:
                 raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             raise ApiError(ErrorCode.INVALID_REQUEST, "Neither topic name nor id were specified.")
+        if kraft and (names[one.name] > 1 or ids[one.topic_id] > 1):
+            what = "id" if one.name is None else "name"
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"Duplicate topic {what}.")
         if one.name is not None and one.name not in call.cluster.topics:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         topic = call.cluster.topic(one.name) if one.name is not None else call.cluster.topic_of_id(one.topic_id)
@@ -241,32 +276,68 @@ def delete_topics(call: Call) -> Any:
 @handles("CreatePartitions", controller=True)
 def create_partitions(call: Call) -> Any:
     """Let topics have more partitions."""
-    result, new = messages.CreatePartitionsResponse.CreatePartitionsTopicResult, NewPartitions()
+    result, kraft = messages.CreatePartitionsResponse.CreatePartitionsTopicResult, call.node.offer.is_kraft
     names = Counter(row.name for row in call.message.topics)
+    wanted = {row.name: row for row in call.message.topics}
+    topics = call.cluster.topics
+    new = sum(
+        max(row.count - len(topics[name].partitions), 0) for name, row in wanted.items()
+        if name in topics and names[name] == 1)
 
-    def add(asked: Any, row: Any) -> None:
+    def add(asked: Any, _row: Any) -> None:
         if names[asked.name] > 1:
-            what = "Duplicate topic name." if call.node.offer.is_kraft else "Duplicate topic in request."
+            what = "Duplicate topic name." if kraft else "Duplicate topic in request."
             raise ApiError(ErrorCode.INVALID_REQUEST, what)
-        assignments = None if asked.assignments is None else [list(one.broker_ids) for one in asked.assignments]
-        have = len(call.cluster.topics[asked.name].partitions) if asked.name in call.cluster.topics else 0
-        if not call.node.offer.is_kraft and not have:
+        if new > MOST_PARTITIONS:
+            raise ApiError(ErrorCode.POLICY_VIOLATION, _TOO_MANY_MORE)
+        have = len(topics[asked.name].partitions) if asked.name in topics else 0
+        if not kraft and not have:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{asked.name}' does not exist.")
-        if not call.node.offer.is_kraft and asked.count <= have:
+        if not kraft and asked.count <= have:
             raise ApiError(
                 ErrorCode.INVALID_PARTITIONS, f"Topic already has {have} partitions." if asked.count == have else
                 f"Topic currently has {have} partitions, which is higher than the requested {asked.count}.")
         if not have:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         topic = call.cluster.topic(asked.name)
-        new.take(asked.count - len(topic.partitions))
         if asked.name in INTERNAL_TOPICS:  # by their number each key has its partition
             raise ApiError(ErrorCode.INVALID_REQUEST, f"The partitions of {asked.name} are fixed.")
+        assignments = None if asked.assignments is None else [list(one.broker_ids) for one in asked.assignments]
+        more = asked.count - have
+        if assignments is not None and len(assignments) == more and kraft:
+            for ids in assignments:
+                check_replicas(call, ids, topic.replication_factor)
+        elif assignments is not None and not kraft:
+            _check_more_with_zookeeper(call, topic, more, assignments)
         call.cluster.add_partitions(topic, asked.count, assignments, call.message.validate_only)
 
     return messages.CreatePartitionsResponse(results=answered(
-        {row.name: row for row in call.message.topics}.values(), lambda asked: result(name=asked.name), add,
-        attrgetter("explanation")))
+        wanted.values(), lambda asked: result(name=asked.name), add, attrgetter("explanation")))
+
+
+def _check_more_with_zookeeper(call: Call, topic: Topic, more: int, assignments: list[list[int]]) -> None:
+    """May new partitions be there (ZkAdminManager, AdminZkClient.validateReplicaAssignment)? Raises ApiError."""
+    refused = partial(ApiError, ErrorCode.INVALID_REPLICA_ASSIGNMENT)
+    if len(assignments) != more:
+        raise refused(f"Increasing the number of partitions by {more} but {len(assignments)} assignments provided.")
+    known = sorted(call.cluster.broker_ids)
+    for at, ids in enumerate(assignments, len(topic.partitions)):
+        text = ", ".join(map(str, ids))
+        if not ids:
+            raise refused(f"Cannot have replication factor of 0 for partition id {at}.")
+        if len(set(ids)) < len(ids):
+            raise refused(f"Duplicate brokers not allowed in replica assignment: {text} for partition id {at}.")
+        if not set(ids) <= set(known):
+            raise refused(
+                f"Some brokers specified for partition id {at} are not available. Specified brokers: {text}, available "
+                f"brokers: {', '.join(map(str, known))}.")
+    have = topic.replication_factor
+    bad = {at: len(ids) for at, ids in enumerate(assignments, len(topic.partitions)) if len(ids) != have}
+    if bad:
+        raise refused(
+            f"Inconsistent replication factor between partitions, partition 0 has {have} while partitions "
+            f"[{', '.join(map(str, bad))}] have replication factors [{', '.join(map(str, bad.values()))}], "
+            "respectively.")
 
 
 @handles("DeleteRecords")
