@@ -257,3 +257,19 @@ def test_doubles_that_json_has_no_numbers_for(value: float, text: str, run: Any)
     code, out, _ = run("decode", "QuotaRecord", "0", stdin=data)
     assert (code, json.loads(out, parse_constant=pytest.fail)["value"]) == (0, text)
     assert run("encode", "QuotaRecord", "0", stdin=out) == (0, data + b"\n", "")
+
+
+DIGITS = "9" * 5000  # more than Python converts
+
+
+@pytest.mark.parametrize("key", [DIGITS, f"-{DIGITS}", "4294967296", "-1", "1.5", "٣", "x"])
+def test_what_is_no_tag_is_refused_on_one_line(run: Any, key: str) -> None:
+    value = {"topics": [], "allowAutoTopicCreation": True, "includeTopicAuthorizedOperations": False,
+             "includeClusterAuthorizedOperations": False, "_unknownTags": {key: ""}}  # fmt: skip
+    code, out, err = run("encode", "MetadataRequest", "9", stdin=json.dumps(value).encode())
+    assert (code, out, err.count("\n")) == (1, b"", 1) and "tag" in err and len(err) < 500
+
+
+def test_a_json_number_that_python_refuses(run: Any) -> None:
+    code, out, err = run("encode", "MetadataResponse", "9", stdin=f'{{"throttleTimeMs": {DIGITS}}}'.encode())
+    assert (code, out, err.count("\n")) == (1, b"", 1) and len(err) < 500

@@ -163,6 +163,8 @@ def test_a_trial_installs_what_the_tests_of_the_core_import() -> None:
         for path in (build.ROOT / "tests" / folder).glob("*.py"):
             lacking = set(imports.findall(path.read_text())) - known - brought
             assert not lacking, f"{path.name} imports {lacking}: write it into NEEDED_BY_TESTS of wheelhouse/trial.py"
+            rooms = re.findall(r"^\s*(?:import|from) (kwire\.(?:cli|spark|capture|fleet)\b)", path.read_text(), re.M)
+            assert not rooms, f"{path.name} imports {rooms}: a trial lacks the extra of that room"
 
 
 @pytest.mark.quick
