@@ -113,7 +113,7 @@ def run(folder: Path, *arguments: str, timeout: int = 900) -> subprocess.Complet
         "PYTHONSAFEPATH": "1",  # in the processes that a harness starts too
         "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=1024:"
         "verify_asan_link_order=0:"  # see before()
-        "quarantine_size_mb=16",  # of freed memory: less than any bound of a harness on what is resident
+        "quarantine_size_mb=4",  # of freed memory: less than any bound of a harness on what is resident
         "UBSAN_OPTIONS": "print_stacktrace=1",
     }
     return subprocess.run(

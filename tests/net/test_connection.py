@@ -135,6 +135,7 @@ def test_a_cancelled_call_does_not_end_the_wait_of_an_earlier_one() -> None:
         async with Broker(of_release("4.4"), held.append) as broker:
             async with connect(broker.address, timeout=0.5) as connection:
                 patient = asyncio.create_task(connection.send(METADATA, timeout=20))
+                await asyncio.sleep(0)  # it is sent first
                 with pytest.raises(TimeoutError):
                     await asyncio.wait_for(connection.send(METADATA), 0.05)
                 await asyncio.sleep(0.6)
@@ -177,6 +178,7 @@ def test_what_was_sent_without_acks_is_not_lost_where_the_connection_is_closed()
         async with Broker(of_release("4.4"), answer) as broker:
             async with connect(broker.address) as connection:
                 asking = asyncio.create_task(connection.send(METADATA))
+                await asyncio.sleep(0)  # it is sent first
                 sent = 0
                 with pytest.raises(TimeoutError):
                     while True:
