@@ -55,14 +55,16 @@ def new_file(
 
 def write_new(path: str, data: bytes, *, sync: bool = True) -> None:
     """Write a file that must not exist, directly. Raises OSError that names it; what was written of it stays then."""
-    with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666), "wb") as file:
-        try:
-            file.write(data)
-            file.flush()
+    try:
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
+        with open(os.open(path, flags, 0o666), "wb", buffering=0) as file:  # a buffer fails again when it is closed
+            view = memoryview(data)
+            while len(view):
+                view = view[file.write(view) :]
             if sync:
                 os.fsync(file.fileno())
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, path) from None
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from None
 
 
 @contextmanager

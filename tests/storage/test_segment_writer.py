@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import resource
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -211,6 +212,23 @@ def test_a_full_disk_leaves_whole_batches(tmp_path: Path, monkeypatch: pytest.Mo
     writer.append(batch(3))
     writer.close()
     assert [record.offset for record in LogDirectory(tmp_path).read()] == list(range(6))
+
+
+@pytest.mark.parametrize("use", ["flush", "roll"])
+def test_the_error_of_a_full_disk_names_the_file(tmp_path: Path, use: str) -> None:
+    """Not only where a batch is written: buffers that failed must not fail again without the name."""
+    writer = SegmentWriter(tmp_path, "t", 0, index_interval_bytes=0)
+    for base in range(3):
+        writer.append(in_transaction(base, 1, 1))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10 if use == "flush" else 40, hard))  # no file may become larger
+    try:
+        with pytest.raises(OSError, match="too large") as full:
+            writer.roll() if use == "roll" else writer.flush()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    name = f"{0:020}.index" if use == "flush" else f"{3:020}.snapshot"
+    assert full.value.filename == str(tmp_path / "t-0" / name)
 
 
 def test_an_exception_closes_the_files(tmp_path: Path) -> None:

@@ -379,7 +379,11 @@ class _Segment:
     def flush(self) -> None:
         """Hand the bytes of all files to the operating system."""
         for file in self._files:
-            file.flush()
+            try:
+                file.flush()
+            except OSError as error:
+                error.filename = error.filename or file.name
+                raise
 
     def close(self, sync: bool) -> None:
         """End the segment: its last time index entry, then its files."""
