@@ -53,11 +53,15 @@ def new_file(
         raise
 
 
-def write_new(path: str, data: bytes, *, sync: bool = True) -> None:
-    """Write a file that must not exist, directly. Raises OSError that names it; what was written of it stays then."""
+def write_new(path: str, data: bytes, *, sync: bool = True, mode: int | None = None) -> None:
+    """Write a file that must not exist, directly. mode: at most; None: as the umask has it.
+
+    Raises OSError that names it; what was written of it stays then.
+    """
     try:
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
-        with open(os.open(path, flags, 0o666), "wb", buffering=0) as file:  # a buffer fails again when it is closed
+        descriptor = os.open(path, flags, 0o666 if mode is None else mode)
+        with open(descriptor, "wb", buffering=0) as file:  # a buffer fails again when it is closed
             view = memoryview(data)
             while len(view):
                 view = view[file.write(view) :]
@@ -72,14 +76,15 @@ def new_folder(path: str | os.PathLike[str]) -> Iterator[str]:
     """The path of an empty folder to fill, which appears as path when the block ends without an exception.
 
     It is made beside path under a temporary name; all that is in it is synced to disk, then it is renamed; a partial
-    one is removed. Raises FileExistsError if path exists and is not an empty folder, OSError.
+    one is removed. The mode of an empty folder that is there is kept. Raises FileExistsError if path exists and is not
+    an empty folder, OSError.
     """
     if not os.fspath(path):  # os.path.realpath("") is the current folder
         raise FileNotFoundError(2, "the name of the output folder is empty", os.fspath(path))
     check_local(os.fspath(path))
     target = os.path.realpath(path)
     _check_free(target, os.fspath(path))
-    with scratch_folder(path) as partial:
+    with scratch_folder(path, mode_of(target)) as partial:
         yield partial
         for folder, _, files in os.walk(partial):
             for file in files:
@@ -94,10 +99,11 @@ def new_folder(path: str | os.PathLike[str]) -> Iterator[str]:
 
 
 @contextmanager
-def scratch_folder(path: str | os.PathLike[str]) -> Iterator[str]:
+def scratch_folder(path: str | os.PathLike[str], mode: int | None = None) -> Iterator[str]:
     """The path of an empty folder beside path, which is removed when the block ends. An OSError names path for it.
 
-    So does one without a name, as of write: it is taken for one of a file in the folder.
+    So does one without a name, as of write: it is taken for one of a file in the folder. mode: of the folder, and its
+    owner may use it; None: as the umask has it.
     """
     name = os.fspath(path)
     check_local(name)
@@ -106,7 +112,10 @@ def scratch_folder(path: str | os.PathLike[str]) -> Iterator[str]:
         raise FileNotFoundError(2, "No such file or directory", parent)
     partial = _partial(parent, last)
     try:
-        os.mkdir(partial)
+        os.mkdir(partial, 0o777 if mode is None else mode | stat.S_IRWXU)  # never open to more than mode
+        if mode is not None:
+            with suppress(OSError):
+                os.chmod(partial, mode | stat.S_IRWXU)
         yield partial
     except OSError as error:
         if isinstance(error.filename, str) and error.filename.startswith(partial):
@@ -116,6 +125,14 @@ def scratch_folder(path: str | os.PathLike[str]) -> Iterator[str]:
         raise
     finally:
         remove(partial)
+
+
+def mode_of(path: str) -> int | None:
+    """The permissions of a file or folder that will be replaced, None if there is none."""
+    try:
+        return stat.S_IMODE(os.stat(path).st_mode)
+    except OSError:
+        return None
 
 
 def check_standard_output(inputs: Iterable[str]) -> None:
@@ -156,10 +173,7 @@ def _beside(target: str, force: bool, sync: bool) -> Iterator[IO[bytes]]:
     folder, name = os.path.split(target)
     if not os.path.isdir(folder):
         raise FileNotFoundError(2, f"No such file or directory (there is no folder {folder})", None)
-    partial, mode = _partial(folder, name), None
-    if force:
-        with suppress(OSError):
-            mode = stat.S_IMODE(os.stat(target).st_mode)
+    partial, mode = _partial(folder, name), mode_of(target) if force else None
     try:
         flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
         descriptor = os.open(partial, flags, 0o666 if mode is None else mode)  # never readable by more than the old one

@@ -447,6 +447,20 @@ def test_what_replaces_a_private_file_is_private_from_the_start(
 
 
 @pytest.mark.quick
+def test_what_replaces_a_private_folder_is_private_from_the_start(tmp_path: Path) -> None:
+    """An empty one, as `mkdir -m 700 out` makes it."""
+    path = tmp_path / "x"
+    for mode in (0o700, 0o750, 0o500):
+        path.mkdir()
+        path.chmod(mode)
+        with new_folder(path) as folder:
+            Path(folder, "y").touch()
+            assert stat.S_IMODE(Path(folder).stat().st_mode) == mode | 0o700
+        assert stat.S_IMODE(path.stat().st_mode) == mode | 0o700 and (path / "y").exists()
+        shutil.rmtree(path)
+
+
+@pytest.mark.quick
 def test_the_handler_of_the_caller_comes_back(inputs: Files, capsys: pytest.CaptureFixture[str]) -> None:
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     assert run(capsys, "log", "verify", inputs["segment"])[0] == 0

@@ -296,6 +296,21 @@ def test_a_segment_to_a_name(log_directory: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.quick
+def test_what_replaces_a_private_segment_is_private(
+    log_directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The indexes too, and where they are written first: a metadata log holds keys of SCRAM users."""
+    target, put, seen = tmp_path / "clean.log", module._put, []
+    target.touch(0o600)
+    monkeypatch.setattr(module, "_put", lambda folder, path: seen.append(os.stat(folder).st_mode & 0o777)
+                        or put(folder, path))
+    salvage_log(log_directory / "t-0" / f"{12:020}.log", target, force=True)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir() if path.is_file()}
+    assert modes == dict.fromkeys(("clean.log", "clean.index", "clean.timeindex"), 0o600)
+    assert seen == [0o700]
+
+
+@pytest.mark.quick
 def test_names_that_give_a_base_offset(tmp_path: Path) -> None:
     path = write_segment(tmp_path / "t-0", 100, [batch(base) for base in range(103, 3000, 3)])
     damage_batch(path, 0)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from kwire.codec.arguments import check_progress, check_type
 from kwire.codec.records import read_batches
 from kwire.errors import CorruptBatchError, DecodeError, KwireError, LimitError, WrongFileError
-from kwire.output import check_local, is_same, new_folder, scratch_folder, sync_folder
+from kwire.output import check_local, is_same, mode_of, new_folder, scratch_folder, sync_folder
 from kwire.storage.batches.batch_header import base_offset_at, examine, parse_header
 from kwire.storage.batches.scanner import OBJECT_BYTES, OUT_OF_ORDER, Scanner, Window
 from kwire.storage.places.discovery import (
@@ -255,7 +255,7 @@ class _Salvage:
             raise FileExistsError(17, "is the segment that is read: choose another place", target)
         _check_free(target, force)
         offset = offset_in_name(target)
-        with scratch_folder(target) as folder:
+        with scratch_folder(target, stat.S_IRWXU) as folder:
             self._rescued([segment], folder, None if offset < 0 else offset, alone=True)
             _check_free(target, force)
             _put(folder, target)
@@ -730,11 +730,16 @@ def _put(folder: str, target: str) -> None:
 
     Indexes that are there are removed first: whenever this is stopped, no index is of another segment.
     """
-    names = _listed(folder)
+    names, log_mode = _listed(folder), mode_of(target)
+    moves = {name[name.index(".") :]: name for name in names if not name.endswith(".snapshot")}
+    for kind, name in moves.items():  # what replaces a private file is private
+        mode = mode_of(beside(target, kind))
+        mode = log_mode if mode is None else mode
+        if mode is not None:
+            os.chmod(os.path.join(folder, name), mode)
     for kind in _SEGMENT_FILES[1:]:
         with suppress(FileNotFoundError):
             os.unlink(beside(target, kind))
-    moves = {name[name.index(".") :]: name for name in names if not name.endswith(".snapshot")}
     for kind in _SEGMENT_FILES:
         if kind in moves:
             os.replace(os.path.join(folder, moves[kind]), beside(target, kind))

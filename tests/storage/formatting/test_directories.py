@@ -149,8 +149,8 @@ def test_a_failed_write_leaves_nothing(
     prepare(tmp_path)
     before, real = tree(tmp_path), directories.write_new
 
-    def write(path: str, data: bytes) -> None:
-        real(path, data)
+    def write(path: str, data: bytes, **options: Any) -> None:
+        real(path, data, **options)
         if "there" in path and "meta.properties" in path:
             raise OSError(code, os.strerror(code), path)
 
@@ -358,6 +358,7 @@ def test_a_file_that_was_replaced_is_put_back(tmp_path: Path) -> None:
     prepare(tmp_path)
     old = tmp_path / "there" / "bootstrap.checkpoint"
     old.write_bytes(b"old")
+    old.chmod(0o600)
     both = [str(tmp_path / "there"), str(tmp_path / "new")]
     with pytest.raises(OSError, match="not empty"), Staging(both) as staging:
         staging.add(str(tmp_path / "there"), {"bootstrap.checkpoint": b"new", "meta.properties": b"new"})
@@ -370,7 +371,7 @@ def test_a_file_that_was_replaced_is_put_back(tmp_path: Path) -> None:
         staging.add(str(tmp_path / "there"), {"bootstrap.checkpoint": b"new", "meta.properties": b"new"})
         staging.commit()
     assert tree(tmp_path / "there") == {"lost+found", "bootstrap.checkpoint", "meta.properties"}
-    assert old.read_bytes() == b"new"
+    assert old.read_bytes() == b"new" and old.stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.quick
