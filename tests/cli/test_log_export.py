@@ -297,7 +297,7 @@ def test_segments_outside_of_the_range_are_not_read(tmp_path: Path, capsys: pyte
     segments = LogDirectory(logs).segments
     write_table(segments, str(tmp_path / "u.csv"), "csv", start_offset=7, end_offset=11, progress=done.append)
     assert sum(done) == sum(segment.size for segment in segments)
-    show = [sys.executable, "-m", "kwire", "log", "show", logs, "--arrow", *map(str, span)]
+    show = [sys.executable, "-m", "kwire", "log", "show", str(logs), "--arrow", *map(str, span)]
     table = pa.ipc.open_stream(subprocess.run(show, capture_output=True, check=True).stdout).read_all()
     assert table.column("offset").to_pylist() == [7, 8, 9, 10]
 
@@ -308,8 +308,13 @@ def test_large_records_as_csv(
     """Base64 of 1.6 GiB is more than a column holds: records go one by one, and one of that size is a plain error."""
     export(capsys, logs, tmp_path / "whole.csv")
     monkeypatch.setattr("kwire.storage.tables.record_tables._GROUP_BYTES", 1)
-    texts, sizes = record_tables._texts, []
-    monkeypatch.setattr(record_tables, "_texts", lambda column: sizes.append(len(column)) or texts(column))
+    texts, sizes = record_tables._texts, list[int]()
+
+    def noted(column: Any) -> Any:
+        sizes.append(len(column))
+        return texts(column)
+
+    monkeypatch.setattr(record_tables, "_texts", noted)
     export(capsys, logs, tmp_path / "parts.csv")
     assert (tmp_path / "parts.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
     assert set(sizes) == {1}

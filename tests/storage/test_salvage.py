@@ -300,10 +300,14 @@ def test_what_replaces_a_private_segment_is_private(
     log_directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The indexes too, and where they are written first: a metadata log holds keys of SCRAM users."""
-    target, put, seen = tmp_path / "clean.log", module._put, []
+    target, put, seen = tmp_path / "clean.log", module._put, list[int]()
     target.touch(0o600)
-    monkeypatch.setattr(module, "_put", lambda folder, path: seen.append(os.stat(folder).st_mode & 0o777)
-                        or put(folder, path))
+
+    def noted(folder: str, path: str) -> None:
+        seen.append(os.stat(folder).st_mode & 0o777)
+        put(folder, path)
+
+    monkeypatch.setattr(module, "_put", noted)
     salvage_log(log_directory / "t-0" / f"{12:020}.log", target, force=True)
     modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir() if path.is_file()}
     assert modes == dict.fromkeys(("clean.log", "clean.index", "clean.timeindex"), 0o600)
