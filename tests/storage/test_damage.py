@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import kwire
-from kwire.storage import LogSegment, salvage_log
+from kwire.storage import LogDirectory, LogSegment, salvage_log
 from kwire.storage.batches import scanner
 from tests.reads import Reads
 from tests.storage.making import START, batch, in_transaction, marker, write_segment
@@ -379,3 +379,23 @@ def test_damage_after_a_range_is_none_of_it(tmp_path: Path) -> None:
     path.write_bytes(b"".join(made))
     assert [one.offset for one in LogSegment(path).read(end_offset=3)] == [0, 1, 2]
     assert [one.offset for one in LogSegment(path).read(end_offset=5, errors="keep")] == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("topic", ["__cluster_metadata", "t"])
+def test_a_metadata_log_misses_no_offsets(topic: str, tmp_path: Path) -> None:
+    """It is never compacted: a broker goes on after a gap in silence, without the records of it."""
+    whole, broken = tmp_path / "whole" / f"{topic}-0", tmp_path / "broken" / f"{topic}-0"
+    for name, bases in (6, (6, 9, 12)), (15, (15, 18)):
+        write_segment(whole, name, [batch(base) for base in bases], indexes=False)
+    for name, bases in (6, (9, 15)), (21, (24,)), (27, (27,)):
+        write_segment(broken, name, [batch(base) for base in bases], indexes=False)
+    assert LogDirectory(whole).verify() == [] and not salvage_log(whole).lost
+    found, lost = LogDirectory(broken).verify(), salvage_log(broken).lost
+    if topic == "t":
+        assert not found and not lost
+        return
+    assert [(one.kind, one.offset) for one in found] == [
+        ("offsets", 9), ("offsets", 15), ("offsets", 24), ("segments", 21)]
+    assert "offsets 12 to 14 are missing, and a metadata log is never compacted" in str(found[1])
+    assert [(one.first_offset, one.last_offset) for one in lost] == [(6, 8), (12, 14), (18, 20), (21, 23)]

@@ -230,6 +230,11 @@ def in_threads(function: Callable[[T], R], items: Sequence[T]) -> list[R]:
         return list(found)
 
 
+def is_without_gaps(topic: str | None) -> bool:
+    """Does the log of a topic have each offset from its first one on? KRaft's has: it is never compacted."""
+    return topic == "__cluster_metadata"
+
+
 def is_topic_name(name: str) -> bool:
     """Whether it is a name that Kafka allows for a topic (Topic.validate)."""
     return _TOPIC.fullmatch(name) is not None and name not in (".", "..")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kwire.errors import KwireError
 from kwire.storage.batches.scanner import OUT_OF_ORDER
 from kwire.storage.isolation.transactions import MOST_PRODUCERS
-from kwire.storage.places.discovery import Listing, beside, parsed_offset, unfinished_swaps
+from kwire.storage.places.discovery import Listing, beside, is_without_gaps, parsed_offset, unfinished_swaps
 from kwire.storage.places.filesystem import shown
 from kwire.storage.reading.segment_reader import bytes_of
 from kwire_c.printable import printable
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kwire.storage.side_files.indexes import AbortedTransaction, OffsetIndex, TimeIndex, TransactionIndex
 
 MOST_FINDINGS = 10_000  # of one segment, listed one by one
+_OF_KRAFT = ", and a metadata log is never compacted"
 
 
 class Finding(NamedTuple):
@@ -100,7 +101,10 @@ def verify_partition(
     previous: tuple[LogSegment, int] | None = None
     for segment in segments:
         findings += verify_segment(segment, progress)
-        last = -1
+        named, last = segment.named_offset, -1
+        if named is not None and previous is not None and named > previous[1] + 1 and is_without_gaps(segment.topic):
+            message = f"begins at offset {named}, {shown(previous[0].path)} ends at {previous[1]}{_OF_KRAFT}"
+            findings.append(Finding(shown(segment.path), -1, named, "segments", message))
         try:
             for header in segment.headers():
                 if last < 0 and previous is not None and header.magic == 2 and header.base_offset <= previous[1]:
@@ -147,6 +151,9 @@ class _Batches:
         if last < base:
             self.report(batch, "offsets", f"last offset {last} is below base offset {base}")
         named = self.segment.named_offset
+        due = self.last + 1 if self.last >= 0 or named is None else named
+        if base > due and is_without_gaps(self.segment.topic):
+            self.report(batch, "offsets", f"offsets {due} to {base - 1} are missing{_OF_KRAFT}")
         if named is not None and base < named and self.last < 0:
             self.report(batch, "offsets", f"base offset {base} is below the segment's base offset {named}")
         self.last = max(self.last, last)

@@ -24,6 +24,7 @@ from kwire.storage.places.discovery import (
     SegmentFile,
     beside,
     discover,
+    is_without_gaps,
     offset_in_name,
     parsed_offset,
     place_of,
@@ -471,7 +472,7 @@ class _Kept:
             bounds = OffsetBounds(self._low, min(high, _limit(segment)), self._end if last else high)
             yield from self._batches(segment, bounds)
             if not last:
-                self._settle(high)
+                self._settle_at(high, segment, segment.size)
         if self._end > self._low and not self._bad:
             reason = f"the log ends here, but a producer snapshot says that it went on to offset {self._end - 1}"
             self._bad.append(_Bad(segment.path, segment.size, 0, -1, -1, reason))
@@ -515,7 +516,7 @@ class _Kept:
                 reason = reason or f"base offset {base} is out of order"
                 self._add(segment, batch.position, batch.size, reason, data[batch.position - position :])
             else:
-                self._settle(base)
+                self._settle_at(base, segment, batch.position)
                 self._low = batch.last_offset + 1
                 yield batch
 
@@ -543,6 +544,13 @@ class _Kept:
             self._bad.append(_Bad(segment.path, position, size, first, last, reason))
         else:  # one after the other, without a batch between them
             self._bad[-1] = self._bad[-1]._replace(size=self._bad[-1].size + size, last=-1)
+
+    def _settle_at(self, offset: int, segment: LogSegment, position: int) -> None:
+        """Report the bad regions before an offset at which the log goes on; without one, missing offsets of KRaft's."""
+        if offset > self._low and not self._bad and is_without_gaps(segment.topic):
+            reason = "the log goes on after these, and a metadata log is never compacted"
+            self._bad.append(_Bad(segment.path, position, 0, -1, -1, reason))
+        self._settle(offset)
 
     def _settle(self, before: int) -> None:
         """Report the bad regions since the last batch that was kept; before: the first offset after them, or -1."""
