@@ -174,8 +174,14 @@ def test_wrong_arguments(tmp_path: Path) -> None:
             SegmentWriter(tmp_path, topic, partition, **options)  # type: ignore[arg-type]
     assert list(tmp_path.iterdir()) == []
     writer = SegmentWriter(tmp_path, "t", 0)
+    for wrong, kind in ((1.5, TypeError), ("5", TypeError), (1 << 63, ValueError)):
+        with pytest.raises(kind, match="base_offset must be"):
+            writer.roll(wrong)  # type: ignore[arg-type]
+        with pytest.raises(kind, match="base_offset must be"):
+            SegmentWriter(tmp_path, "u", 0, base_offset=wrong)  # type: ignore[arg-type]
     writer.close()
     writer.close()
+    assert [one.name for one in (tmp_path / "t-0").iterdir() if one.suffix == ".log"] == [f"{0:020}.log"]
     for use in (lambda: writer.append(batch(0)), writer.roll, writer.flush):
         with pytest.raises(ValueError, match="closed"):
             use()

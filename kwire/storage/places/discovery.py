@@ -91,8 +91,9 @@ def discover(
     label. selection: instead of them, as people type it. Files that end in .deleted, .cleaned, .swap or .checkpoint are
     read only where they are named; a .log.gz is left out where its .log is read, too. Raises FileNotFoundError for a
     path that does not exist and a glob without a match, DecodeError (.file) for a named file that is another one of a
-    log directory by its name, LookupError for a selection that matches nothing, ValueError for {a,b} that stand for too
-    many paths and for a pattern that is too long.
+    log directory by its name, LookupError for a selection as people type it that matches nothing (topics and
+    partitions that match nothing give none), ValueError for {a,b} that stand for too many paths and for a pattern that
+    is too long.
     """
     given = _listed("paths", paths)
     chosen = choice_of(topics, partitions, selection)

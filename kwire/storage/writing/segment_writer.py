@@ -24,6 +24,7 @@ from kwire.storage.writing.index_writer import IndexWriter
 from kwire.storage.writing.locks import check_no_broker, locked_folder, unlock_folder
 from kwire.storage.writing.producer_states import ProducerStates
 from kwire.storage.writing.segment_recovery import MOST_RELATIVE, Recovered, base_offset_of, recovered
+from kwire_c.printable import brief
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 SEGMENT_BYTES = 1 << 30  # segment.bytes, a broker's default
 INDEX_INTERVAL_BYTES = 4096  # index.interval.bytes
 _MOST_BYTES = (1 << 31) - 1  # of a segment
+_MOST_OFFSET = (1 << 63) - 1
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
@@ -105,12 +107,12 @@ class SegmentWriter:
     ) -> None:
         check_type(folder, (str, os.PathLike), "folder", "a str or os.PathLike")
         check_type(topic, str, "topic", "a str")
-        check_ints(base_offset=base_offset)
+        base_offset = _checked_offset(base_offset)
         partition, segment_bytes = check_int(partition, "partition"), check_int(segment_bytes, "segment_bytes")
         index_interval_bytes = check_int(index_interval_bytes, "index_interval_bytes")
         _check_name(topic, partition)
         if base_offset is not None and base_offset < 0:
-            raise ValueError(f"base_offset must not be negative, got {base_offset}")
+            raise ValueError(f"base_offset must not be negative, got {brief(base_offset)}")
         if not 0 < segment_bytes <= _MOST_BYTES:
             raise ValueError(f"segment_bytes must be 1 to {_MOST_BYTES}, got {segment_bytes}")
         if index_interval_bytes < 0:
@@ -232,12 +234,13 @@ class SegmentWriter:
 
     @_one_at_a_time
     def roll(self, base_offset: int | None = None) -> None:
-        """End the segment and begin the next one; base_offset: of it, else the next offset.
+        """End the segment and begin the next one; base_offset: of it, the next offset at least, which is the default.
 
         As in UnifiedLog.roll, a producer snapshot is taken at its base offset. A segment that is still empty is not
         ended; if base_offset is larger than its own, it begins there instead.
         """
         self._check_open()
+        base_offset = _checked_offset(base_offset)
         base = max(base_offset or 0, self.next_offset)
         self._midst = True
         if self._active is None:
@@ -435,6 +438,17 @@ def _write(file: IO[bytes], data: Any, position: int) -> None:
             file.seek(position)
         error.filename = error.filename or file.name
         raise
+
+
+def _checked_offset(base_offset: int | None) -> int | None:
+    """A base offset that a caller gave. Raises TypeError for what is no integer, ValueError for one past 63 bits."""
+    check_ints(base_offset=base_offset)
+    if base_offset is None:
+        return None
+    offset = check_int(base_offset, "base_offset")
+    if offset > _MOST_OFFSET:
+        raise ValueError(f"base_offset must be at most {_MOST_OFFSET}, got {brief(offset)}")
+    return offset
 
 
 def _check_name(topic: str, partition: int) -> None:
