@@ -215,7 +215,7 @@ def error_code(error: str | int) -> ErrorCode:
         code = None
     if code is None or not code.known or code == ErrorCode.NONE:
         near = did_you_mean(error, (one.name for one in ErrorCode))
-        raise ValueError(f"unknown error code {error!r}{near}: expected a name of Kafka's Errors")
+        raise ValueError(f"unknown error code {brief(error)}{near}: expected a name of Kafka's Errors")
     return code
 
 

@@ -26,6 +26,7 @@ from kwire.net.features import Feature, feature
 from kwire.net.sasl import credentials
 from kwire.net.tls import tls_context
 from kwire.net.waiting import NoneAnswered, first_answer, within
+from kwire_c.printable import brief
 
 if TYPE_CHECKING:
     from kwire_c.message_class import RequestMessage
@@ -163,6 +164,7 @@ class Cluster:
         """Whether all brokers support a feature, and the levels that it needs are finalized.
 
         wanted: a Feature, or the name of a built-in one (see FEATURES). Unknown levels count as 0.
+        Raises KeyError for another name, whose text lists the known ones.
         """
         return (wanted if isinstance(wanted, Feature) else feature(wanted)).usable(self.versions, self.levels)
 
@@ -194,7 +196,7 @@ class Cluster:
         elif isinstance(to, int):
             node = to
         else:
-            raise ValueError(f'to must be a node id, "controller" or "any", not {to!r}')
+            raise ValueError(f'to must be a node id, "controller" or "any", not {brief(to)}')
         try:
             return await self.connection(node).send(message, version, timeout=timeout)
         except BrokerConnectionError:

@@ -86,6 +86,8 @@ def test_sends_to_a_node_the_controller_or_any() -> None:
                     await cluster.send(METADATA, to=7)
                 with pytest.raises(ValueError, match="to must be a node id"):
                     await cluster.send(METADATA, to="nobody")
+                with pytest.raises(ValueError, match=r"not 'x+…$"):  # not all of it
+                    await cluster.send(METADATA, to="x" * 100_000)
 
     run(work())
 
