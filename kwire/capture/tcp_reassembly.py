@@ -18,6 +18,7 @@ _PATIENCE = 64  # packets of a connection by which a segment that the peer ackno
 _SETTLING = 16  # packets of a connection before which its SYN may still come
 _OVERHEAD = 256  # bytes that a late segment costs beside its own
 _HALF, _WHOLE = 1 << 31, 1 << 32
+_MOST_WINDOW = 1 << 30  # bytes that a sender may be ahead of its peer (RFC 7323)
 
 
 @dataclass(slots=True)
@@ -56,6 +57,7 @@ class _Tracked:
         self.starts: dict[str, int] = {}  # endpoint -> sequence number of its first byte, where known
         self.reset = False
         self.packets = 0
+        self.foreign = 0  # bytes that cannot be of this connection
 
     @property
     def held(self) -> int:
@@ -69,14 +71,24 @@ class _Tracked:
         return self.reset or all(flow.done for flow in self.flows.values())
 
     def reuses_ports(self, segment: TcpSegment) -> bool:
-        """Whether a SYN belongs to a later connection between the same ports."""
+        """Whether a packet belongs to a later connection between the same ports: a SYN, or data after the end."""
         flow = self.flows[segment.source]
-        if not segment.syn or (flow.next is None and not flow.late):
+        if not segment.syn:
+            return self.ended and self._is_foreign(segment, flow)
+        if flow.next is None and not flow.late:
             return False
         start = flow.unwrap(segment.seq) + 1
         if flow.syn:
             return start != self.starts[segment.source]
         return flow.next is not None or any(start > seq for seq, _, _ in flow.late)
+
+    def _is_foreign(self, segment: TcpSegment, flow: _Flow) -> bool:
+        """Whether a packet's bytes are none of this connection: the capture lacks the SYN of theirs."""
+        if not segment.size or segment.rst or flow.next is None:
+            return False
+        seq, start = flow.unwrap(segment.seq), self.starts.get(segment.source)
+        is_before = start is not None and seq + segment.size < start  # a keep-alive has the byte before the first
+        return is_before or abs(seq - flow.next) > _MOST_WINDOW or (flow.end is not None and seq >= flow.end)
 
     def take(self, segment: TcpSegment) -> None:
         """Take the connection's next packet."""
@@ -94,6 +106,8 @@ class _Tracked:
         if segment.size and not segment.rst and (flow.next is None or seq + segment.size > flow.next):
             heapq.heappush(flow.late, (seq, self.packets, segment))
             flow.held += len(segment.data) + _OVERHEAD
+        elif self._is_foreign(segment, flow):
+            self.foreign += segment.size
         if self.conversation is None and not self._settled():
             return
         self._advance()
@@ -233,6 +247,8 @@ class _Tracked:
                 last = flow.end if flow.end is not None else flow.acked
                 if last is not None:
                     self._skip(name, flow, last)
+        if self.foreign:
+            self.conversation.pairing.lose("bytes of another connection between the same ports", size=self.foreign)
         self.conversation.close()
 
     def give_up(self, reason: str) -> None:

@@ -380,3 +380,32 @@ def test_many_connections_are_bounded(tmp_path: Path, monkeypatch: pytest.Monkey
         packets += [Talk(client=("10.0.0.9", 40000 + port)).packet((True, 2, 1, PUSH | ACK, b"noise"))]
     exchanges, _ = read(write_pcap(tmp_path / "a.pcap", packets))
     assert len(exchanges) == 30
+
+
+@pytest.mark.parametrize("first", [500, 1 << 20, 1 << 31, 3 << 30, (1 << 32) - 5])
+@pytest.mark.parametrize("begins", ["request", "response"])
+def test_ports_used_again_by_a_connection_without_its_syn(tmp_path: Path, first: int, begins: str) -> None:
+    """It was taken for repeated bytes of the one before, where its sequence numbers are below, and not listed."""
+    one, two = long_talk().close(), long_talk(first=first)
+    packets = [*one.bytes(), *two.bytes()[3 if begins == "request" else 4:]]
+    exchanges, lost = read(write_pcap(tmp_path / "a.pcap", packets))
+    assert outcomes_of(exchanges)[: len(WHOLE)] == WHOLE
+    assert [one.connection.number for one in exchanges[len(WHOLE):]] == [1] * (len(WHOLE) - (begins == "response"))
+    assert "the capture begins in the middle of this connection" in {one.reason for one in lost}
+
+
+def test_bytes_of_another_connection_are_listed(tmp_path: Path) -> None:
+    """Where neither the end of the one nor the beginning of the other is in the capture."""
+    one, two = long_talk(first=1 << 30), long_talk(first=1000)
+    exchanges, lost = read(write_pcap(tmp_path / "a.pcap", [*one.bytes(), *two.bytes()[3:]]))
+    assert outcomes_of(exchanges) == WHOLE
+    assert [one.reason for one in lost] == ["bytes of another connection between the same ports"]
+    assert lost[0].bytes == sum(len(data) for *_, data in two.packets)
+
+
+def test_what_may_come_after_the_end(tmp_path: Path) -> None:
+    """Segments that are sent again, and the byte of a keep-alive."""
+    talk = long_talk(100).close()
+    packets = [*talk.bytes(), *talk.bytes()[3:20], talk.packet((True, talk.first, 0, ACK, b"x"))]
+    exchanges, lost = read(write_pcap(tmp_path / "a.pcap", packets))
+    assert (outcomes_of(exchanges), lost) == (WHOLE, [])
