@@ -27,6 +27,7 @@ _MOST_PIECE = 256 << 10  # bytes of the largest segment that is not split
 _PCAP = (b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1", b"\x34\xcd\xb2\xa1")
 _PCAPNG = b"\x0a\x0d\x0d\x0a"
 _GZIP = b"\x1f\x8b"
+_LINK_TYPE = 0x03FF_FFFF  # as libpcap: the bits above say whether packets end in a checksum of the link layer
 _SECTION, _INTERFACE, _SIMPLE, _ENHANCED, _OLD_PACKET = 0x0A0D0D0A, 1, 3, 6, 2
 _FIN, _SYN, _RST, _ACK = 1, 2, 4, 16
 
@@ -155,9 +156,10 @@ def _packets(dpkt: Any, head: bytes, bounded: _Bounded, unread: Unread) -> Itera
             yield from _blocks(dpkt, bounded)
         else:
             reader = dpkt.pcap.Reader(bounded)
+            link = reader.datalink() & _LINK_TYPE
             for time, packet in reader:
                 exact = isinstance(time, Decimal)  # of nanoseconds; of microseconds dpkt makes the nearest float
-                yield int(time * 1_000_000) if exact else round(time * 1_000_000), reader.datalink(), packet
+                yield int(time * 1_000_000) if exact else round(time * 1_000_000), link, packet
     except LimitError as error:
         if not bounded.position:
             raise

@@ -73,6 +73,14 @@ def test_packets_that_end_in_the_ip_header(tmp_path: Path, link: str, size: int)
     assert (exchanges, [(one.reason, one.count) for one in lost]) == ([], [("malformed packets", len(talk))])
 
 
+def test_the_bits_of_a_link_type_that_say_the_length_of_the_checksum(tmp_path: Path) -> None:
+    path = write_pcap(tmp_path / "a.pcap", [packet + b"fcs!" for packet in long_talk().close().bytes()])
+    data = path.read_bytes()
+    path.write_bytes(data[:20] + struct.pack("<I", 1 | 0x2400_0000) + data[24:])  # two units of 16 bits
+    exchanges, lost = read(path)
+    assert (outcomes_of(exchanges), lost) == (WHOLE, [])
+
+
 def test_a_link_layer_that_is_none(tmp_path: Path) -> None:
     with open(tmp_path / "a.pcap", "wb") as file:
         dpkt.pcap.Writer(file, linktype=147).writepkt(b"x" * 60, 1)
