@@ -20,12 +20,13 @@ from kwire.fleet.logs.partition_log import (
     MAX_TIMESTAMP,
     PartitionLog,
 )
+from kwire.schema import api_keys
 from kwire.schema.error_codes import ErrorCode
 
 _SPECIAL = {  # special timestamp -> first version
     LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
 _DROPS_EMPTY_TOPICS = "4.0"
-_LOOKS_AT_TIMESTAMPS_FIRST = "3.0"  # KIP-734; before, a timestamp that is not special is one as any other
+_REFUSES_TIMESTAMPS = "3.9"  # those below 0 that are not special in a version; before, what none has is as any other
 _ONE_ROW = "4.0"  # for a partition that is asked for twice
 
 
@@ -54,10 +55,10 @@ def list_offsets(call: Call) -> Any:
 
 
 def _list(call: Call, topic: str, one: Any, row: Any) -> None:
-    special = one.timestamp < 0
-    if not call.node.offer.at_least(_LOOKS_AT_TIMESTAMPS_FIRST):
-        special = one.timestamp in (LATEST, EARLIEST)
-    elif special and call.version < _SPECIAL.get(one.timestamp, 1 << 15):
+    since, newest = _SPECIAL.get(one.timestamp), call.node.offer.usable[api_keys.LIST_OFFSETS][1]
+    special = since is not None and since <= newest
+    if call.node.offer.at_least(_REFUSES_TIMESTAMPS) and one.timestamp < 0 and (
+            since is None or call.version < since):
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
     partition = call.cluster.partition(topic, one.partition_index)
     call.cluster.leads(call.node, partition, one.current_leader_epoch if call.version >= 4 else -1)
