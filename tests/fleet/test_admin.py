@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from kwire import build_batch
 from kwire import messages as M
 from kwire.fleet import Fleet
 from kwire.net import connect_sync
 from kwire.schema.error_codes import ErrorCode as E
+from tests.fleet.dialogue import Client
 
 pytestmark = pytest.mark.quick
 NEW, OLD = "4.4", "2.8"
@@ -114,9 +116,16 @@ def test_the_topic_of_share_groups_is_internal(release: str, internal: bool) -> 
         admin = Admin(fleet, connection.send)
         [row] = admin.metadata(9, ("__share_group_state", NO_ID), allow_auto_topic_creation=False).topics
         assert row.is_internal is internal
-        prohibited = "Creation of internal topic __cluster_metadata is prohibited."
-        [row] = admin.create("__cluster_metadata")
-        assert (row.error_code, row.error_message) == ((E.INVALID_REQUEST, prohibited) if internal else (0, None))
+
+
+@pytest.mark.parametrize(("release", "code", "text"), [
+    ("4.4", E.INVALID_REQUEST, "Creation of internal topic __cluster_metadata is prohibited."),
+    ("3.9", E.INVALID_REQUEST, "Creation of internal topic __cluster_metadata is prohibited."),
+    ("3.8", E.TOPIC_AUTHORIZATION_FAILED, "Authorization failed."), (OLD, 0, None)])
+def test_the_topic_of_the_controllers_is_not_created(release: str, code: int, text: str | None) -> None:
+    with Fleet(release) as fleet, connect_sync(fleet.bootstrap) as connection:
+        [row] = Admin(fleet, connection.send).create("__cluster_metadata")
+        assert (row.error_code, row.error_message) == (code, text)
 
 
 @both
@@ -330,3 +339,50 @@ def test_with_zookeeper_each_reassignment_begins_an_epoch(admin: Admin) -> None:
     rows = admin.send(election(election_type=0, timeout_ms=1000, topic_partitions=[
         election.TopicPartitions(topic="t", partitions=[9, 9])]), 2).replica_election_results
     assert [[one.partition_id for one in row.partition_result] for row in rows] == [[9]]
+
+
+@pytest.mark.parametrize(("admin", "found"), [(NEW, True), ("3.7", False), (OLD, False)], indirect=["admin"])
+def test_states_of_groups_in_another_case(admin: Admin, found: bool) -> None:
+    request = M.OffsetCommitRequest
+    admin.send(request(group_id="g", topics=[request.OffsetCommitRequestTopic(name="t", partitions=[
+        request.OffsetCommitRequestPartition(partition_index=0, committed_offset=1)])]), 7)
+    for state, there in (("Empty", True), ("empty", found), ("EMPTY", found), ("Stable", False)):
+        groups = admin.send(M.ListGroupsRequest(states_filter=[state]), 4).groups
+        assert [group.group_id for group in groups] == ["g"] * there
+
+
+@both
+def test_groups_named_twice_are_deleted_once(admin: Admin) -> None:
+    rows = admin.send(M.DeleteGroupsRequest(groups_names=["g", "h", "g"]), 1).results
+    assert [(row.group_id, row.error_code) for row in rows] == [
+        ("g", E.GROUP_ID_NOT_FOUND), ("h", E.GROUP_ID_NOT_FOUND)]
+
+
+@new
+def test_texts_of_quorums_and_features(admin: Admin) -> None:
+    request = M.DescribeQuorumRequest
+    [topic] = admin.send(request(topics=[request.TopicData(topic_name="t", partitions=[
+        request.PartitionData(partition_index=0)])]), 2).topics
+    assert topic.partitions[0].error_message == "This server does not host this topic-partition."
+    for version in (1, 2):
+        assert admin.send(M.UpdateFeaturesRequest(validate_only=True), version).error_message is None
+
+
+@pytest.mark.parametrize(("release", "answers"), [  # by (version, timestamp): code, offset, timestamp
+    ("3.9", {(6, -3): (35, -1, -1), (7, -3): (0, 1, 9), (7, -4): (35, -1, -1), (8, -9): (35, -1, -1)}),
+    ("3.8", {(6, -3): (0, 1, 9), (7, -4): (0, 0, -1), (8, -5): (0, 0, 5), (8, -9): (0, 0, 5)}),
+    ("3.0", {(1, -3): (0, 1, 9), (7, -4): (0, 0, 5)}), (OLD, {(6, -3): (0, 0, 5)})])
+def test_timestamps_that_are_special_in_a_later_version(release: str, answers: Any) -> None:
+    with Fleet(release, topics={"t": 1}) as fleet:
+        client, produce = Client(fleet.bootstrap), M.ProduceRequest  # no client of kwire.net would ask so
+        client.ask(produce(acks=-1, timeout_ms=1000, topic_data=[produce.TopicProduceData(
+            name="t", partition_data=[produce.PartitionProduceData(
+                index=0, records=build_batch([(5, b"k", b"a"), (9, b"k", b"b"), (7, b"k", b"c")]))])]), 7)
+        request = M.ListOffsetsRequest
+        for (version, timestamp), expected in answers.items():
+            [topic] = client.ask(request(replica_id=-1, topics=[request.ListOffsetsTopic(
+                name="t", partitions=[request.ListOffsetsPartition(partition_index=0, timestamp=timestamp)])]),
+                version).message.topics
+            [row] = topic.partitions
+            assert (row.error_code, row.offset, row.timestamp) == expected, (version, timestamp)
+        client.socket.close()

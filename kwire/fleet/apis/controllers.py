@@ -89,7 +89,9 @@ def describe_quorum(call: Call) -> Any:
         unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return response(topics=[
             response.TopicData(topic_name=name, partitions=[
-                response.PartitionData(partition_index=index, error_code=unknown) for index in indexes])
+                response.PartitionData(
+                    partition_index=index, error_code=unknown,
+                    error_message=unknown.message if call.version >= 2 else "") for index in indexes])
             for name, indexes in asked])
     state, now = response.ReplicaState, cluster.clock.now_ms()
 

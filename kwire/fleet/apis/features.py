@@ -24,15 +24,15 @@ def update_features(call: Call) -> Any:
         errors = call.cluster.controller.update_features(list(updates.values()), validate_only)
     except ApiError as error:
         errors = dict.fromkeys(updates, error)
-    if call.version >= 2 or (errors and call.node.offer.at_least("4.0")):
+    new = call.node.offer.at_least("4.0")
+    if call.version >= 2 or (errors and new):
         first = next(iter(errors.values()), None)
         if first is None:
-            return response()
+            return response(error_message=None)
         reason = f"The update failed for all features since the following feature had an error: {first.message}"
         return response(error_code=first.code, error_message=reason)
     row = response.UpdatableFeatureResult
-    new = call.node.offer.at_least("4.0")
-    return response(results=[
+    return response(error_message=None if new else "", results=[
         row(feature=name, error_code=errors[name].code, error_message=errors[name].message) if name in errors else
         row(feature=name, error_message=ErrorCode.NONE.name if new else None)
         for name in ([one.feature for one in message.feature_updates] if new else updates)])

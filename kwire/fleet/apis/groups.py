@@ -34,6 +34,7 @@ from kwire.schema.error_codes import ErrorCode
 MIN_SESSION_MS, MAX_SESSION_MS = 6_000, 1_800_000  # group.min.session.timeout.ms, group.max.session.timeout.ms
 MAX_METADATA_BYTES = 4096  # offset.metadata.max.bytes
 _CONSUMER = "consumer"
+_FIRST_IN_ANY_CASE = "3.8"  # states of groups that a client lists
 _FIRST_WITH_SKIP_ASSIGNMENT = 9  # version of JoinGroup (KIP-814)
 _ACCEPTS_HEARTBEAT_WHILE_COMPLETING = "2.7"  # a heartbeat before the assignment; before: join again
 _REBALANCES_WHILE_COMPLETING = "2.6"  # a static member that comes back before the assignment is there
@@ -571,8 +572,9 @@ def _subscribed(group: Group | ConsumerGroup) -> set[str]:
 def list_groups(call: Call) -> Any:
     """The groups that this node coordinates; by state from version 4 on, by type from 5 on."""
     response, states, types = messages.ListGroupsResponse, set(), set()
+    any_case = call.node.offer.at_least(_FIRST_IN_ANY_CASE)
     if call.version >= 4:
-        states = {state.lower() for state in call.message.states_filter}
+        states = {state.lower() if any_case else state for state in call.message.states_filter}
     if call.version >= 5:
         types = {kind.lower() for kind in call.message.types_filter}
     rows = []
@@ -580,7 +582,8 @@ def list_groups(call: Call) -> Any:
         if call.cluster.coordinator_of(group.id) is not call.node:
             continue
         kind, protocol = ("classic", group.protocol_type or "") if isinstance(group, Group) else (_CONSUMER, _CONSUMER)
-        if (states and group.state.lower() not in states) or (types and kind not in types):
+        state = group.state.lower() if any_case else group.state
+        if (states and state not in states) or (types and kind not in types):
             continue
         rows.append(response.ListedGroup(
             group_id=group.id, protocol_type=protocol, group_state=group.state, group_type=kind))
@@ -637,7 +640,7 @@ def delete_groups(call: Call) -> Any:
     """Delete groups without members."""
     response = messages.DeleteGroupsResponse
     rows = []
-    for group_id in call.message.groups_names:
+    for group_id in dict.fromkeys(call.message.groups_names):
         row = response.DeletableGroupResult(group_id=group_id)
         try:
             call.cluster.check_coordinator(call.node, group_id)

@@ -26,7 +26,7 @@ ELR = "eligible.leader.replicas.version"
 _FIRST_WITH_DEFAULTS = "2.4"  # KIP-464: -1 partitions or replicas are the broker's default, in every version
 _FIRST_TO_REFUSE_NULL = "2.6"  # a config without a value, with ZooKeeper
 _FIRST_WITH_CORDONS = "4.3"  # KIP-1066
-_METADATA_TOPIC, _FIRST_WITHOUT_METADATA_TOPIC = "__cluster_metadata", "3.9"
+_METADATA_TOPIC, _FIRST_TO_PROHIBIT = "__cluster_metadata", "3.9"  # before, nobody is authorized to create it
 _TOO_MANY_MORE = "Excessively large number of additional partitions per request."
 _NO_PARTITIONS = "Number of partitions must be larger than 0."
 _NO_REPLICAS = "Replication factor must be larger than 0."
@@ -51,8 +51,11 @@ def create_topics(call: Call) -> Any:
                 raise ApiError(
                     ErrorCode.INVALID_REQUEST,
                     "Duplicate topic name." if kraft else "Found multiple entries for this topic.")
-            if row.name == _METADATA_TOPIC and kraft and call.node.offer.at_least(_FIRST_WITHOUT_METADATA_TOPIC):
-                raise ApiError(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {row.name} is prohibited.")
+            if row.name == _METADATA_TOPIC and kraft:
+                prohibited = call.node.offer.at_least(_FIRST_TO_PROHIBIT)
+                raise ApiError(
+                    ErrorCode.INVALID_REQUEST if prohibited else ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+                    f"Creation of internal topic {row.name} is prohibited." if prohibited else "Authorization failed.")
             if partitions > MOST_PARTITIONS:
                 raise ApiError(ErrorCode.POLICY_VIOLATION, TOO_MANY_PARTITIONS)
             topic = _create(call, row)
