@@ -161,7 +161,7 @@ class Fleet(InThread):
         Raises ApiError, INVALID_CONFIG for another topic.
         """
         policy = self.cluster.topic(topic).configs.get("cleanup.policy", "delete")
-        if "compact" not in policy.split(","):
+        if "compact" not in (part.strip() for part in policy.split(",")):
             raise ApiError(
                 ErrorCode.INVALID_CONFIG, f"cleanup.policy of {topic} is {policy}: expected one with compact")
         return sum(self._each_log(topic, partial(compact, now=self.clock.now_ms())))

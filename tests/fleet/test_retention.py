@@ -231,6 +231,13 @@ def test_records_of_a_compacted_topic_have_keys(fleet: Fleet, connection: SyncCo
     assert produce(connection, kwire.build_batch([(NOW, b"", b"with")])).base_offset == 0
 
 
+def test_a_policy_may_have_blanks(fleet: Fleet) -> None:
+    log = topic(fleet, cleanup_policy=" delete , compact ")
+    write(log, ("a", "1"), ("a", "2"))
+    fleet.compact("t")
+    assert kept(fleet) == [(1, "a", "2")]
+
+
 def test_only_what_may_be_compacted(fleet: Fleet) -> None:
     topic(fleet)
     with pytest.raises(ApiError, match=r"cleanup\.policy of t is delete: expected one with compact") as caught:
