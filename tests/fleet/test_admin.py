@@ -386,3 +386,41 @@ def test_timestamps_that_are_special_in_a_later_version(release: str, answers: A
             [row] = topic.partitions
             assert (row.error_code, row.offset, row.timestamp) == expected, (version, timestamp)
         client.socket.close()
+
+
+def acl(principal: str = "User:a", host: str = "*", operation: int = 3, pattern: int = 3) -> Any:
+    return M.CreateAclsRequest.AclCreation(
+        resource_type=TOPIC, resource_name="t", resource_pattern_type=pattern, principal=principal, host=host,
+        operation=operation, permission_type=3)
+
+
+@pytest.mark.parametrize(("admin", "wrong"), [
+    (release, wrong) for release, kinds in (
+        (NEW, [acl(operation=1), acl(pattern=1), acl(pattern=2)]), (OLD, [acl(operation=1), acl("")]))
+    for wrong in kinds], indirect=["admin"])
+def test_acls_beside_one_that_kafka_fails_by_are_not_kept(admin: Admin, wrong: Any) -> None:
+    rows = admin.send(M.CreateAclsRequest(creations=[acl(), wrong]), 2).results
+    assert [(row.error_code, row.error_message) for row in rows] == [(E.UNKNOWN_SERVER_ERROR, None)] * 2
+    assert admin.fleet.cluster.controller.log.acls == {}
+
+
+@both
+def test_acls_beside_one_without_a_type_of_principal_are_kept(admin: Admin) -> None:
+    rows = admin.send(M.CreateAclsRequest(creations=[acl(), acl("nobody")]), 2).results
+    assert (rows[0].error_code, bool(rows[1].error_code)) == (0, True)
+    assert len(admin.fleet.cluster.controller.log.acls) == 1
+
+
+@pytest.mark.parametrize(("host", "reason"), [
+    ("", "Host pattern cannot be null or empty"), ("host", None), ("1.2.3.4/24", None), ("1.2.3.4/0", None),
+    ("::1/64", None), ("1.2.3", None),
+    ("1.2.3.4/33", "Invalid CIDR notation '1.2.3.4/33': Value [33] not in range [0,32]"),
+    ("::1/129", "Invalid CIDR notation '::1/129': Could not parse [::1/129] - prefix length must be between 0 and 128"),
+    *((host, f"Invalid CIDR notation '{host}': Could not parse [{host}]") for host in (
+        "1.2.3.4/", "/24", "a/b", "*/8", "1.2.3.4/a", "1.2.3.4/-1", "1.2.3.0/024", "10.0.0.0/8,11.0.0.0/8")),
+])
+@pytest.mark.parametrize("admin", [NEW, "4.3"], indirect=True)
+def test_hosts_of_acls_may_be_networks(admin: Admin, host: str, reason: str | None) -> None:
+    [row] = admin.send(M.CreateAclsRequest(creations=[acl(host=host)]), 2).results
+    refused = reason if admin.fleet.nodes[0].release == NEW else None
+    assert (row.error_code, row.error_message) == ((E.INVALID_REQUEST, refused) if refused else (0, ""))

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
+from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -22,6 +25,7 @@ _MOST_MATCHES = 100_000  # ACLs in an answer to DeleteAcls of several filters
 _TOO_MANY = f"Filters that match the same ACLs may have {_MOST_MATCHES} of them in an answer"
 _TURN = 10_000  # ACLs that are looked at before others are answered
 _PARSES_PRINCIPALS, _PARSES_ANY, _CHECKS_CODES = "2.4", "2.5", "2.8"  # when answers to what is wrong changed
+_CHECKS_HOSTS = "4.4"  # they may be networks
 _WILDCARD, _CLUSTER_NAME = "*", "kafka-cluster"
 
 
@@ -105,26 +109,46 @@ def describe_acls(call: Call) -> Any:
 
 @handles("CreateAcls", controller=True)
 def create_acls(call: Call) -> Any:
-    """Keep ACLs; one that is there already is no error."""
+    """Keep ACLs; one that is there already is no error. Where Kafka fails by one of them it keeps none."""
     response, log = messages.CreateAclsResponse, call.cluster.controller.log
+    try:
+        acls = [_acl(one, call) for one in call.message.creations]
+    except _NoRequest:
+        return call.connection.close()
+    if any(map(partial(_fails_all, call), acls)):
+        return response(results=[
+            response.AclCreationResult(error_code=ErrorCode.UNKNOWN_SERVER_ERROR, error_message=None) for _ in acls])
     rows, new = [], dict[Acl, Any]()
-    for one in call.message.creations:
+    for acl in acls:
         row = response.AclCreationResult()
         try:
-            pattern = one.resource_pattern_type if call.version >= 1 else _LITERAL
-            resource, pattern, operation, permission = _known(
-                call, one.resource_type, pattern, one.operation, one.permission_type)
-            acl = Acl(resource, one.resource_name, pattern, one.principal, one.host, operation, permission)
             _check(acl, call)
             if acl not in log.acl_set and acl not in new:
                 new[acl] = messages.AccessControlEntryRecord(id=_new_id(call), **acl._asdict())
-        except _NoRequest:
-            return call.connection.close()
         except ApiError as error:
             row.error_code, row.error_message = error.code, error.explanation
         rows.append(row)
     log.append(*new.values())
     return response(results=rows)
+
+
+def _fails_all(call: Call, acl: Acl) -> bool:
+    """Whether brokers fail by this ACL, and not only it."""
+    if _ANY in acl.numbers or acl.pattern_type == _MATCH:
+        return True
+    return not acl.principal and not call.node.offer.is_kraft and call.node.offer.at_least(_PARSES_PRINCIPALS)
+
+
+def _acl(one: Any, call: Call) -> Acl:
+    pattern = one.resource_pattern_type if call.version >= 1 else _LITERAL
+    resource, pattern, operation, permission = _known(
+        call, one.resource_type, pattern, one.operation, one.permission_type)
+    acl = Acl(resource, one.resource_name, pattern, one.principal, one.host, operation, permission)
+    if _UNKNOWN in acl.numbers and not call.node.offer.at_least(_CHECKS_CODES):
+        raise _NoRequest
+    if (_ANY in acl.numbers or pattern == _MATCH) and not call.node.offer.at_least(_PARSES_ANY):
+        raise _NoRequest
+    return acl
 
 
 def _new_id(call: Call) -> UUID:
@@ -135,20 +159,16 @@ def _new_id(call: Call) -> UUID:
 
 
 def _check(acl: Acl, call: Call) -> None:
-    numbers = (acl.resource_type, acl.pattern_type, acl.operation, acl.permission_type)
-    if _UNKNOWN in numbers and not call.node.offer.at_least(_CHECKS_CODES):
-        raise _NoRequest
-    if _ANY in numbers or acl.pattern_type == _MATCH:
-        if not call.node.offer.at_least(_PARSES_ANY):
-            raise _NoRequest
-        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    """May it be kept? Raises ApiError."""
     if acl.resource_type == _CLUSTER and acl.resource_name != _CLUSTER_NAME:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"The only valid name for the CLUSTER resource is {_CLUSTER_NAME}")
     if not acl.resource_name:
         raise ApiError(ErrorCode.INVALID_REQUEST, "Invalid empty resource name")
-    if _UNKNOWN in numbers:
-        what = f"Invalid {_ENUMERATIONS[numbers.index(_UNKNOWN)]} UNKNOWN"
+    if _UNKNOWN in acl.numbers:
+        what = f"Invalid {_ENUMERATIONS[acl.numbers.index(_UNKNOWN)]} UNKNOWN"
         raise ApiError(ErrorCode.INVALID_REQUEST, what if call.node.offer.is_kraft else "Failed to create ACL")
+    if call.node.offer.is_kraft and call.node.offer.at_least(_CHECKS_HOSTS):
+        _check_host(acl.host)
     if ":" not in acl.principal:
         if call.node.offer.is_kraft and not call.node.offer.at_least("3.9"):
             return  # the first KRaft authorizer keeps it as it is
@@ -160,6 +180,24 @@ def _check(acl: Acl, call: Call) -> None:
                 f"expected a string in format principalType:principalName but got {acl.principal}")
         raise ApiError(ErrorCode.INVALID_REQUEST, f"Could not parse principal from `{acl.principal}` (no "
                        "colon is present separating the principal type from the principal name)")
+
+
+def _check_host(host: str) -> None:
+    """Is it a name, an address or a network, "10.0.0.0/8"? Raises ApiError."""
+    if not host:
+        raise ApiError(ErrorCode.INVALID_REQUEST, "Host pattern cannot be null or empty")
+    address, slash, length = host.rpartition("/")
+    if not slash:
+        return
+    reason = f"Could not parse [{host}]"
+    with suppress(ValueError):
+        most = ipaddress.ip_address(address).max_prefixlen
+        if length.isascii() and length.isdigit() and len(length) <= len(str(most)):
+            if int(length) <= most:
+                return
+            reason = f"Value [{length}] not in range [0,{most}]" if ":" not in address else (
+                f"{reason} - prefix length must be between 0 and {most}")
+    raise ApiError(ErrorCode.INVALID_REQUEST, f"Invalid CIDR notation '{host}': {reason}")
 
 
 @handles("DeleteAcls", controller=True)

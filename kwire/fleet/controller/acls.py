@@ -20,3 +20,8 @@ class Acl(NamedTuple):
     def of(cls, record: Any) -> Acl:
         """The ACL of an AccessControlEntryRecord."""
         return cls(*(getattr(record, name) for name in cls._fields))
+
+    @property
+    def numbers(self) -> tuple[int, int, int, int]:
+        """Its enumerations: resource type, pattern type, operation and permission type."""
+        return self.resource_type, self.pattern_type, self.operation, self.permission_type
