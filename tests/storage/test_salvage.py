@@ -824,3 +824,32 @@ def test_a_full_disk_leaves_nothing(log_directory: Path, tmp_path: Path, monkeyp
             with pytest.raises(OSError, match="No space"):
                 salvage_log(source, target)
         assert [path.name for path in tmp_path.iterdir()] == ["logs"]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("left", ["nothing", "header", "no footer", "no header"])
+def test_a_snapshot_that_was_cut_off_between_batches_is_lost(left: str, golden: Path, tmp_path: Path) -> None:
+    """A broker does not start on most of these, and on the others without what is missing."""
+    source = tmp_path / "__cluster_metadata-0"
+    shutil.copytree(golden / "data/kafka-4.3.0/data1/__cluster_metadata-0", source, copy_function=shutil.copyfile)
+    assert LogDirectory(source).verify() == [] and not salvage_log(source).lost
+    path = max(source.glob("*.checkpoint"))
+    data = path.read_bytes()
+    sizes = [found.size for found in kwire.read_batches(data)]
+    start, end = {"nothing": (0, 0), "header": (0, sizes[0]), "no footer": (0, len(data) - sizes[-1]),
+                  "no header": (sizes[0], len(data))}[left]
+    path.write_bytes(data[start:end])
+    [lost] = salvage_log(source, tmp_path / "clean").lost
+    [found] = LogDirectory(source).verify()
+    assert found.kind == "snapshot" and found.path == lost.path == str(path)
+    assert found.message == lost.reason and ("no header" if left == "no header" else "no footer") in lost.reason
+    assert not (tmp_path / "clean" / path.name).exists()
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("name", ["quorum-state", "partition.metadata"])
+def test_empty_files_on_which_no_broker_starts_are_not_copied(name: str, tmp_path: Path) -> None:
+    write_segment(tmp_path / "t-0", 0, [batch(0)])
+    (tmp_path / "t-0" / name).touch()
+    [lost] = salvage_log(tmp_path / "t-0", tmp_path / "clean").lost
+    assert lost.path.endswith(name) and not (tmp_path / "clean" / name).exists()

@@ -12,6 +12,7 @@ from kwire.storage.isolation.transactions import MOST_PRODUCERS
 from kwire.storage.places.discovery import Listing, beside, is_without_gaps, parsed_offset, unfinished_swaps
 from kwire.storage.places.filesystem import shown
 from kwire.storage.reading.segment_reader import bytes_of
+from kwire.storage.side_files.raft_snapshots import check_raft_snapshot
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class Finding(NamedTuple):
 
     path: the file, without the secrets of a URL; position: byte in it (-1: none); offset: Kafka offset (-1: none);
     kind: "batch" (checksum, damage), "offsets", "timestamps", "tail", "index", "timeindex",
-    "txnindex", "epochs" or "segments".
+    "txnindex", "epochs", "segments" or "snapshot" (one of a metadata log that is not whole).
     """
 
     path: str
@@ -117,14 +118,36 @@ def verify_partition(
             previous = (segment, last)
     if segments:
         findings += _swaps(segments[0])
+        if is_without_gaps(segments[0].topic):
+            findings += _snapshots(segments[0])
     return findings
+
+
+def _names_beside(segment: LogSegment) -> tuple[str, list[str]]:
+    """A segment's folder, and the names of the files in it."""
+    folder = segment.path.rpartition("/")[0]
+    entries = Listing(segment.options).entries(folder)
+    return folder, [entry.path.rpartition("/")[2] for entry in entries if not entry.is_folder]
+
+
+def _snapshots(segment: LogSegment) -> Iterator[Finding]:
+    """The KRaft snapshots in a segment's folder that are not whole."""
+    folder, names = _names_beside(segment)
+    for name in names:
+        if name.endswith(".checkpoint"):
+            path = f"{folder}/{name}"
+            try:
+                check_raft_snapshot(path, segment.options)
+            except FileNotFoundError:  # deleted meanwhile
+                continue
+            except KwireError as error:
+                yield Finding(shown(path), getattr(error, "position", -1) or -1, -1, "snapshot", _reason(error))
 
 
 def _swaps(segment: LogSegment) -> Iterator[Finding]:
     """The segments of an interrupted compaction in a segment's folder, which are not read."""
-    folder = segment.path.rpartition("/")[0]
-    entries = [entry for entry in Listing(segment.options).entries(folder) if not entry.is_folder]
-    for name in unfinished_swaps([entry.path.rpartition("/")[2] for entry in entries]):
+    folder, names = _names_beside(segment)
+    for name in unfinished_swaps(names):
         message = "a compaction was interrupted: a broker makes it a segment at its start; it is not read here"
         yield Finding(shown(f"{folder}/{name}"), -1, parsed_offset(name.partition(".")[0]), "segments", message)
 

@@ -30,7 +30,7 @@ from kwire.storage.places.discovery import (
     place_of,
     unfinished_swaps,
 )
-from kwire.storage.places.filesystem import is_url, located, open_file, plain
+from kwire.storage.places.filesystem import is_url, located, plain
 from kwire.storage.places.selection import ExactSelection, Selection, choice_of
 from kwire.storage.reading.directory import Partition
 from kwire.storage.reading.segment import LogSegment
@@ -47,6 +47,7 @@ from kwire.storage.side_files.checkpoints import (
     read_producer_snapshot,
     small_file,
 )
+from kwire.storage.side_files.raft_snapshots import check_raft_snapshot
 from kwire.storage.writing.producer_states import ProducerStates
 from kwire.storage.writing.segment_recovery import base_offset_of
 from kwire.storage.writing.segment_writer import INDEX_INTERVAL_BYTES, SegmentWriter
@@ -349,7 +350,7 @@ class _Salvage:
             elif name == "quorum-state":
                 self._copied(path, copy, _check_json)
             elif name.endswith(".checkpoint"):
-                self._copied(path, copy, _check_batches)
+                self._copied(path, copy, check_raft_snapshot)
             elif name in swaps:
                 reason = (f"a compaction was interrupted: a broker renames this file to {name.removesuffix('.swap')} "
                           "at its start, in place of the segments with its offsets; do so in a copy, and salvage that")
@@ -378,7 +379,7 @@ class _Salvage:
             elif name == "cleaner-offset-checkpoint":
                 self._copied(path, copy, read_offset_checkpoint)
             elif name.endswith(".checkpoint"):
-                self._copied(path, copy, _check_batches)
+                self._copied(path, copy, check_raft_snapshot)
             elif name == "meta.properties":
                 self._copied(path, copy, lambda _: None)
             elif name not in _UNTRUE:
@@ -386,7 +387,7 @@ class _Salvage:
 
     def _copied(self, path: str, copy: str | None, check: Callable[[str], Any], *, lost: bool = True) -> bool:
         """Copy a file if check(path) raises no KwireError; else it is lost, or False is returned."""
-        if self._read(path, check, lost=lost) is None and os.path.getsize(path):
+        if self._read(path, check, lost=lost) is None:
             return False
         if copy is not None:
             shutil.copyfile(path, copy)
@@ -678,16 +679,6 @@ def _check_json(path: str) -> None:
         if isinstance(json.loads(data), dict):
             return
     raise DecodeError("not a JSON object")
-
-
-def _check_batches(path: str) -> None:
-    """Raise CorruptBatchError unless the file, of any size, is batches with right checksums, one after the other."""
-    scanner = Scanner(open_file(path).held(), verify=True, search=False, read_bytes=OBJECT_BYTES)
-    for window in scanner:
-        if window.bad is not None:
-            raise CorruptBatchError(window.bad, position=window.position)
-    if scanner.tail is not None:
-        raise CorruptBatchError("the input ends inside the batch", position=scanner.tail[0])
 
 
 def _segments(folder: str) -> list[SegmentFile]:
