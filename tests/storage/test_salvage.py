@@ -846,10 +846,34 @@ def test_a_snapshot_that_was_cut_off_between_batches_is_lost(left: str, golden: 
     assert not (tmp_path / "clean" / path.name).exists()
 
 
+META = "version=1\nnode.id=1\ncluster.id=c\ndirectory.id=j3-7RewDT6es909D5D6HVA\n"
+QUORUM = '{"leaderId":1,"leaderEpoch":1,"votedId":-1,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA","data_version":1}'
+
+
 @pytest.mark.quick
-@pytest.mark.parametrize("name", ["quorum-state", "partition.metadata"])
-def test_empty_files_on_which_no_broker_starts_are_not_copied(name: str, tmp_path: Path) -> None:
-    write_segment(tmp_path / "t-0", 0, [batch(0)])
-    (tmp_path / "t-0" / name).touch()
-    [lost] = salvage_log(tmp_path / "t-0", tmp_path / "clean").lost
-    assert lost.path.endswith(name) and not (tmp_path / "clean" / name).exists()
+@pytest.mark.parametrize(("name", "text"), [
+    ("t-0/partition.metadata", ""), ("t-0/quorum-state", ""), ("t-0/quorum-state", "{}"),
+    ("t-0/quorum-state", QUORUM.replace(":1}", ":9}")), ("t-0/quorum-state", QUORUM.replace('Epoch":1', 'Epoch":"x"')),
+    ("meta.properties", ""), ("meta.properties", "\0" * 9), ("meta.properties", META.replace("version=1", "version=7")),
+    ("meta.properties", META.replace("node.id=1", "node.id=x")), ("meta.properties", META.replace("cluster", "cluste")),
+    ("meta.properties", META[:-8]), ("meta.properties", META + "a=\\u12"),
+])  # fmt: skip
+def test_files_on_which_no_broker_starts_are_not_copied(name: str, text: str, tmp_path: Path) -> None:
+    source, path = tmp_path / "in", tmp_path / "in" / name
+    write_segment(source / "t-0", 0, [batch(0)])
+    path.write_text(text)
+    [lost] = salvage_log(source, tmp_path / "clean").lost
+    assert lost.path == str(path) and not (tmp_path / "clean" / name).exists()
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(("name", "text"), [
+    ("t-0/quorum-state", QUORUM), ("meta.properties", META), ("meta.properties", "version=0\nbroker.id=1\n"),
+    ("t-0/quorum-state", '{"clusterId":"","leaderId":-1,"leaderEpoch":0,"votedId":-1,"appliedOffset":0,'
+                         '"currentVoters":null,"data_version":0}'),
+])  # fmt: skip
+def test_files_with_which_a_broker_starts_are_copied(name: str, text: str, tmp_path: Path) -> None:
+    write_segment(tmp_path / "in" / "t-0", 0, [batch(0)])
+    (tmp_path / "in" / name).write_text(text)
+    assert not salvage_log(tmp_path / "in", tmp_path / "clean").lost
+    assert (tmp_path / "clean" / name).read_text() == text
