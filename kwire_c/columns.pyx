@@ -240,8 +240,8 @@ cdef dict _STRUCT_FORMATS = {b"c": "b", b"s": "h", b"S": "H", b"i": "i", b"I": "
 cdef class Column:
     """One column of RecordColumns or MessageColumns: an Arrow array in one chunk or more.
 
-    pyarrow.array(column), pyarrow.chunked_array(column) and polars.Series(column) accept it; a fixed-width column
-    without nulls in one chunk also supports the buffer protocol.
+    pyarrow.array(column), pyarrow.chunked_array(column) (from pyarrow 16 on) and polars.Series(column) accept it; a
+    fixed-width column without nulls in one chunk also supports the buffer protocol.
     """
 
     cdef readonly str name
