@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import ssl
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -17,6 +18,7 @@ _VERSIONS = {
     "TLSv1.3": ssl.TLSVersion.TLSv1_3,
 }  # fmt: skip
 _MOST_PASSWORD = 1024  # bytes, the most that the ssl module takes
+_ENTRY = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----([^-:]*)-----END \1-----")  # those with headers are left alone
 
 
 def tls_context(tls: bool | ssl.SSLContext) -> ssl.SSLContext | None:
@@ -78,7 +80,8 @@ def _context(properties: Mapping[str, str]) -> ssl.SSLContext:
     if text is None:
         return ssl.create_default_context()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.load_verify_locations(cadata=text.encode("ascii", "replace").decode())  # comments may be in any language
+    text = in_lines(text).encode("ascii", "replace").decode()  # comments may be in any language
+    context.load_verify_locations(cadata=text)
     return context
 
 
@@ -94,7 +97,7 @@ def _add_certificate(context: ssl.SSLContext, properties: Mapping[str, str]) -> 
     if len(password) > _MOST_PASSWORD:
         raise BrokerConnectionError(
             f"ssl.key.password: expected at most {_MOST_PASSWORD} bytes, found {len(password)}")
-    with _private_file(text) as path:  # the ssl module loads keys from files only
+    with _private_file(in_lines(text)) as path:  # the ssl module loads keys from files only
         context.load_cert_chain(path, password=lambda: password)
 
 
@@ -112,6 +115,19 @@ def _store(properties: Mapping[str, str], store: str, inline: str) -> str | None
             "with keytool or openssl"
         )
     return text
+
+
+def in_lines(text: str) -> str:
+    """PEM text whose entries have the lines that OpenSSL wants.
+
+    In properties they are often on one line, with blanks between: DefaultSslEngineFactory.PemStore takes any white
+    space, and a byte order mark before the first one.
+    """
+    def rewritten(entry: re.Match[str]) -> str:
+        data = re.findall(".{1,64}", "".join(entry[2].split()))
+        return "\n".join(["", f"-----BEGIN {entry[1]}-----", *data, f"-----END {entry[1]}-----", ""])
+
+    return _ENTRY.sub(rewritten, text)
 
 
 @contextlib.contextmanager

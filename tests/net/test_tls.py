@@ -44,3 +44,19 @@ def test_a_key_is_never_on_disk(loaded: list[str], tmp_path: Path) -> None:
         assert key[60:80] not in str(caught.value)
     assert len(loaded) == 4 and all(path.startswith("/memfd:") for path in loaded), loaded
     assert not list(tmp_path.iterdir()) and len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize("between", [" ", "\r", "\n  ", " \t"])
+def test_entries_on_one_line(between: str) -> None:
+    """As values of properties have them; kafka-clients 4.2 reads these, and a byte order mark before them."""
+    authority = trustme.CA()
+    mine = authority.issue_cert("client.example")
+    trusted, key, chain = (blob.bytes().decode().replace("\n", between)
+                           for blob in (authority.cert_pem, mine.private_key_pem, mine.cert_chain_pems[0]))
+    context = context_of({
+        "ssl.truststore.certificates": f"\xef\xbb\xbf{trusted} {trusted}", "ssl.keystore.key": key,
+        "ssl.keystore.certificate.chain": chain,
+    })  # fmt: skip
+    assert context.cert_store_stats()["x509_ca"] == 1
+    with pytest.raises(BrokerConnectionError, match="cannot load the store of"):
+        context_of({"ssl.truststore.certificates": trusted.replace("END", "NO")})
