@@ -27,6 +27,7 @@ _TRIMMED = (
 )  # fmt: skip
 _BLANK = "".join(map(chr, range(ord(" ") + 1)))
 _READ = ("security.protocol", "ssl.", "sasl.", "client.id", "request.timeout.ms")
+_MOST_TIMEOUT = (1 << 31) - 1  # ms
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 # possessive: linear time; quoted as java.io.StreamTokenizer reads it
 _OPTION = re.compile(
@@ -90,8 +91,9 @@ def keywords_of(properties: Mapping[str, str]) -> Options:
         keywords["client_id"] = properties["client.id"]
     if "request.timeout.ms" in properties:
         text = properties["request.timeout.ms"].strip()
-        if not (len(text) < 10 and text.isascii() and text.isdigit() and int(text)):
-            raise BrokerConnectionError(f"invalid request.timeout.ms{_shown(text)}: expected milliseconds above 0")
+        if not (len(text) <= 10 and text.isascii() and text.isdigit() and 0 < int(text) <= _MOST_TIMEOUT):
+            raise BrokerConnectionError(
+                f"invalid request.timeout.ms{_shown(text)}: expected 1 to {_MOST_TIMEOUT} milliseconds")
         keywords["timeout"] = int(text) / 1000
     return keywords
 

@@ -45,6 +45,7 @@ def test_invalid_properties() -> None:
     for properties, reason in (
         ({"security.protocol": "TLS"}, "security.protocol TLS: expected one of PLAINTEXT, SSL"),
         ({"request.timeout.ms": "soon"}, "request.timeout.ms"),
+        ({"request.timeout.ms": "2147483648"}, "request.timeout.ms 2147483648: expected 1 to 2147483647 milliseconds"),
         ({"security.protocol": "SASL_PLAINTEXT"}, "sasl.mechanism GSSAPI"),
         (sasl, "sasl.jaas.config is missing"),
         ({**sasl, "sasl.jaas.config": f"{PLAIN} required username=u;"}, "no password"),
@@ -60,6 +61,7 @@ def test_invalid_properties() -> None:
     ):  # fmt: skip
         with pytest.raises(BrokerConnectionError, match=reason):
             keywords_of(properties)
+    assert keywords_of({"request.timeout.ms": "2147483647"}) == {"timeout": 2147483.647}  # the most in Kafka
     assert keywords_of({"client.id": "me", "request.timeout.ms": "1500", "acks": "all"}) == {
         "client_id": "me", "timeout": 1.5,
     }  # fmt: skip
