@@ -122,6 +122,8 @@ def _sasl(properties: Mapping[str, str]) -> Credentials | None:
     lacking = [name for name in ("username", "password") if name not in options]
     if lacking:
         raise AuthenticationError(f"sasl.jaas.config has no {lacking[0]}")
+    if mechanism.startswith("SCRAM") and options.get("tokenauth", "").lower() == "true":
+        raise AuthenticationError("sasl.jaas.config has tokenauth: a login by delegation token is not supported")
     return credentials((mechanism, options["username"], options["password"]))
 
 
