@@ -162,9 +162,14 @@ def _unsecured(options: Mapping[str, str]) -> TokenCallback:
             "as sasl= to connect()"
         )
 
+    text = options.get("unsecuredLoginLifetimeSeconds", "3600")
+    if not re.fullmatch(r"[0-9]{1,9}(?:\.[0-9]{1,9})?", text):  # a double in Kafka
+        raise AuthenticationError("sasl.jaas.config: unsecuredLoginLifetimeSeconds must be a number of seconds")
+    lifetime = float(text)
+
     def token() -> str:
         now = int(time.time())
-        claims = {"sub": subject, "iat": now, "exp": now + int(options.get("unsecuredLoginLifetimeSeconds", "3600"))}
+        claims = {"sub": subject, "iat": now, "exp": round(now + lifetime)}
         parts = (json.dumps(part).encode() for part in ({"alg": "none"}, claims))
         return ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts) + "."
 

@@ -51,6 +51,8 @@ def test_invalid_properties() -> None:
         ({**sasl, "sasl.jaas.config": f"{PLAIN} required username=u;"}, "no password"),
         ({**sasl, "sasl.mechanism": "SCRAM-SHA-256",
           "sasl.jaas.config": f'{PLAIN} required username=id password=hmac tokenauth="True";'}, "has tokenauth"),
+        ({**sasl, "sasl.mechanism": "OAUTHBEARER", "sasl.jaas.config":
+          f"{PLAIN} required unsecuredLoginStringClaim_sub=a unsecuredLoginLifetimeSeconds=soon;"}, "of seconds"),
         ({"security.protocol": "SSL", "ssl.enabled.protocols": "SSLv3"}, "unknown TLS version 'SSLv3'"),
         ({"security.protocol": "SSL", "ssl.truststore.location": "/nowhere.pem"}, "/nowhere.pem: No such file"),
         ({"security.protocol": "SSL", "ssl.keystore.key": "x"}, "must be set together"),
