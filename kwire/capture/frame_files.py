@@ -30,6 +30,8 @@ from kwire_c.printable import brief, printable
 MAX_LINE = 1 << 20  # bytes of a line
 MAX_HEX = 16 << 10  # bytes of the largest frame whose line holds it as hex
 _BLOCK = 1 << 16
+_MEMBER = 1 << 18  # bytes that are compressed together
+_HEADER = gzip.compress(b"", mtime=0)[:10]  # of a member
 _MOST_CONNECTIONS = 50_000
 _MOST_TEXT = 500  # characters of a text in a line
 _DIRECTIONS: dict[str, Direction] = {"c2s": "request", "s2c": "response"}
@@ -241,6 +243,62 @@ def _take(pairing: Pairing, row: dict[str, Any], frames: _Packed, text: str, num
         pairing.response(frame)
 
 
+class _GzipWriter:
+    """A new gzip file, a member for what comes between two calls of flush, and until it is closed the begin of another:
+
+    so who reads it is told that it was not closed. A call that is interrupted, or finds the disk full, is made up for
+    by the next flush: the member is written again, in its place. (gzip.GzipFile loses bytes there, or since Python 3.12
+    writes them twice.)
+    """
+
+    def __init__(self, path: str) -> None:
+        self.file = open(path, "xb", buffering=0)  # noqa: SIM115
+        self._state: tuple[int, list[bytes]] = 0, []  # bytes of the members, and what is to come: replaced in one step
+        self._held = 0
+
+    def write(self, data: bytes) -> None:
+        """Take bytes, which are written by the next flush, or when there are many."""
+        self._state[1].append(data)
+        self._held += len(data)
+        if self._held >= _MEMBER:
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand all that was taken to the operating system."""
+        if self._state[1]:
+            self._add_member()
+
+    def close(self) -> None:
+        """Flush, and close the file; a second time it does nothing."""
+        if self.file.closed:
+            return
+        try:
+            if self._state[1] or not self._state[0]:
+                self._add_member()
+            self._cut(self._state[0])
+        finally:
+            self.file.close()
+
+    def _add_member(self) -> None:
+        end, pieces = self._state
+        member = gzip.compress(b"".join(pieces), 1, mtime=0)
+        self._cut(end)  # the begin of this one, which may have been written further
+        done, data = 0, memoryview(member + _HEADER)
+        while done < len(data):
+            done += os.pwrite(self.file.fileno(), data[done:], end + done)
+        self._state, self._held = (end + len(member), []), 0
+
+    def _cut(self, end: int) -> None:
+        if os.fstat(self.file.fileno()).st_size > end:
+            self.file.truncate(end)
+
+    def __del__(self) -> None:
+        """Complete a file that is forgotten."""
+        if hasattr(self, "_held"):
+            with suppress(OSError):
+                self.close()
+
+
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class FrameWriter:
     """Writes NAME.jsonl.gz and NAME.bin.gz; after flush the files hold all frames so far, even if the process dies.
@@ -265,9 +323,9 @@ class FrameWriter:
         bytes_file, lines_file = f"{self.name}.bin.gz", f"{self.name}.jsonl.gz"
         if os.path.exists(lines_file):
             raise FileExistsError(17, "File exists", lines_file)
-        self._bytes = gzip.GzipFile(bytes_file, "xb", compresslevel=1)
+        self._bytes = _GzipWriter(bytes_file)
         try:
-            self._lines = gzip.GzipFile(lines_file, "xb", compresslevel=1)
+            self._lines = _GzipWriter(lines_file)
         except BaseException:  # its name may be too long, or the file may be there meanwhile
             try:
                 with suppress(OSError):  # a full disk does not take the end of the gzip stream
@@ -324,8 +382,7 @@ class FrameWriter:
         with self._alone():
             self._begin()
             for stream in (self._bytes, self._lines):
-                stream.flush(zlib.Z_SYNC_FLUSH)
-                stream.fileobj.flush()
+                stream.flush()
             self._partial = False
 
     def _alone(self) -> Any:
@@ -371,9 +428,8 @@ _ALL: WeakSet[FrameWriter] = WeakSet()
 
 
 def _disown_all() -> None:
-    """Run in a child of fork: gzip completes a file that is forgotten, which must not reach the parent's."""
-    files = [stream.fileobj for writer in list(_ALL) for stream in (writer._lines, writer._bytes)]
-    disown(file for file in files if file is not None)
+    """Run in a child of fork: a file that is forgotten is completed, which must not reach the parent's."""
+    disown(stream.file for writer in list(_ALL) for stream in (writer._lines, writer._bytes))
 
 
 os.register_at_fork(after_in_child=_disown_all)

@@ -6,12 +6,15 @@ import asyncio
 import gc
 import gzip
 import os
+import random
 import struct
 import subprocess
 import sys
 import threading
 import tracemalloc
+import zlib
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +23,7 @@ import pytest
 import kwire
 from kwire import capture, messages
 from kwire.capture import Connection, Exchange, Frame, FrameWriter, Lost, read_capture
-from kwire.capture.frame_files import _Packed
+from kwire.capture.frame_files import _GzipWriter, _Packed
 from kwire.capture.pairing import Pairing
 from kwire.capture.pcap import Unread, read_segments
 from kwire.capture.recorder import Recorder, Recording
@@ -41,6 +44,42 @@ def test_a_recording_that_cannot_begin_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="name must be a str, not bytes"):
         capture.FrameWriter(os.fsencode(tmp_path / "c"))  # type: ignore[arg-type]
     assert [one.name for one in tmp_path.iterdir()] == ["b.jsonl.gz"]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_an_interrupt_or_a_full_disk_cut_is_written_again(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At any time the file gives what was flushed, and never what was not written; closed, it gives all."""
+    chance, pwrite = random.Random(seed), os.pwrite
+    written, flushed, path = b"", 0, tmp_path / "x.gz"
+
+    def odd(number: int, data: bytes, at: int) -> int:
+        way = chance.random()
+        if way < 0.15:
+            raise KeyboardInterrupt
+        done = pwrite(number, data[: len(data) if way > 0.5 else chance.randrange(len(data)) + 1], at)
+        if 0.3 < way < 0.6:
+            raise KeyboardInterrupt if way > 0.45 else OSError(28, "No space left on device")
+        return done
+
+    writer = _GzipWriter(str(path))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", odd)
+        for _ in range(15):
+            data = chance.randbytes(chance.randrange(500)) if chance.random() < 0.5 else b"ab" * chance.randrange(2000)
+            written += data
+            writer.write(data)
+            with suppress(KeyboardInterrupt, OSError):
+                writer.flush()
+                flushed = len(written)
+            found, rest = b"", path.read_bytes()
+            while rest:
+                member = zlib.decompressobj(31)
+                found, rest = found + member.decompress(rest), member.unused_data if member.eof else b""
+            assert written.startswith(found) and len(found) >= flushed
+    writer.close()
+    assert gzip.decompress(path.read_bytes()) == written
 
 
 FULL = """

@@ -341,12 +341,13 @@ def test_a_full_disk_ends_the_record_and_not_the_connection(tmp_path: Path) -> N
     async def run() -> None:
         server = await asyncio.start_server(broker, "127.0.0.1", 0)
         async with Tap(("127.0.0.1", 0), server.sockets[0].getsockname()[:2], str(tmp_path / "t"), said.append) as tap:
-            tap.recorder.writer._bytes.fileobj.close()
-            tap.recorder.writer._bytes.fileobj = open("/dev/full", "wb")  # noqa: SIM115
+            tap.recorder.writer._bytes.file.close()
+            tap.recorder.writer._bytes.file = open("/dev/full", "wb", buffering=0)  # noqa: SIM115
             reader, writer = await asyncio.open_connection(*tap.address)
             for number in range(3):
-                await say_all(writer, hello(number))
-                assert await asyncio.wait_for(reader.readexactly(len(hello(number))), 10) == hello(number)
+                frame = kwire.pack_frame(hello(number))
+                await say_all(writer, frame)
+                assert await asyncio.wait_for(reader.readexactly(len(frame)), 10) == frame
                 tap.recorder._guard(tap.recorder.writer.flush)
             assert tap.recorder.failed is not None
             writer.close()
