@@ -118,6 +118,8 @@ def _read_partition(
     log = partition.log
     if log.settings.codec == "zstd" and call.version < _FIRST_WITH_ZSTD and not call.node.offer.at_least(_ALWAYS_ZSTD):
         raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+    if call.version < _FIRST_WITH_BATCHES and not log.settings.converts:
+        raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
     call.cluster.leads(call.node, partition, max(one.current_leader_epoch, -1) if call.version >= 9 else -1)
     committed = call.version >= 4 and call.message.isolation_level == READ_COMMITTED
     row.high_watermark, row.last_stable_offset, row.log_start_offset = (
@@ -159,10 +161,12 @@ def _for_version(version: int, records: bytes, offset: int, lazily: bool) -> byt
     if version >= _FIRST_WITH_BATCHES:
         return records
     magic = 1 if version >= _FIRST_WITH_MAGIC_1 else 0
-    parts = []
+    parts: list[bytes] = []
     for batch in read_batches(records):
         if batch.is_control:
             continue
+        if batch.codec == "zstd" and parts and lazily:  # the next Fetch begins with it
+            break
         if batch.codec == "zstd":
             raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
         kept = [record for record in batch if batch.codec != "none" or record.offset >= offset]

@@ -23,6 +23,7 @@ from kwire_c.record_batch import (
 
 _FIRST_WITH_BATCHES = 3  # versions 0 to 2 carry message sets of magic 0 and 1
 _FIRST_WITH_ZSTD = 7
+_ASKS_NO_MORE_THAN_THERE_ARE = "3.7"  # min.insync.replicas above the replicas of a partition
 _FIRST_TO_WANT_ID = "2.1"  # a transactional.id with batches of a transaction
 _ADMIN = "__admin_client"  # the client id that may write to internal topics (AdminUtils.ADMIN_CLIENT_ID)
 _FIRST_AT_ZERO = "4.1"
@@ -127,6 +128,9 @@ def _append(call: Call, partition: Partition, topic: str, records: Any, row: Any
     call.cluster.leads(call.node, partition)
     if not batches:
         return
+    if call.message.acks == -1 and not _is_in_sync(call, partition):
+        row.log_start_offset = partition.log.start_offset
+        raise ApiError(ErrorCode.NOT_ENOUGH_REPLICAS)
     try:
         row.base_offset, row.log_append_time_ms = partition.log.append(
             batches, partition.leader_epoch, call.cluster.clock.now_ms(), _rules(call, partition))
@@ -141,6 +145,14 @@ def _append(call: Call, partition: Partition, topic: str, records: Any, row: Any
             row.log_start_offset = partition.log.start_offset
         raise
     row.log_start_offset = partition.log.start_offset
+
+
+def _is_in_sync(call: Call, partition: Partition) -> bool:
+    """Whether enough replicas are in sync: those whose nodes are up (Partition.appendRecordsToLeader)."""
+    least, replicas = partition.log.settings.min_insync_replicas, len(partition.replicas)
+    if call.node.offer.at_least(_ASKS_NO_MORE_THAN_THERE_ARE):
+        least = min(least, replicas)
+    return least <= 1 or sum(node.id in partition.replicas for node in call.cluster.alive()) >= least
 
 
 def _rules(call: Call, partition: Partition) -> AppendRules:

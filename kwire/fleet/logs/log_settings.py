@@ -15,7 +15,8 @@ class LogSettings(NamedTuple):
     """The settings of a log, Kafka's defaults. Times are milliseconds; a retention of -1 has no limit.
 
     compacts, deletes: cleanup.policy; log_append_time: whether batches get the broker's time (message.timestamp.type);
-    codec: that of all batches (compression.type), None: each keeps its producer's.
+    codec: that of all batches (compression.type), None: each keeps its producer's; converts: whether old versions of
+    Fetch get records (message.downconversion.enable).
     """
 
     max_message_bytes: int = 1_048_588
@@ -27,12 +28,14 @@ class LogSettings(NamedTuple):
     retention_bytes: int = -1
     delete_retention_ms: int = _DAY_MS
     min_compaction_lag_ms: int = 0
+    min_insync_replicas: int = 1
     message_timestamp_before_max_ms: int = _ANY_TIME
     message_timestamp_after_max_ms: int = _NOT_SET
     message_timestamp_difference_max_ms: int = _ANY_TIME
     codec: str | None = None
     compacts: bool = False
     deletes: bool = True
+    converts: bool = True
 
     def timestamp_limits(self, *, in_two: bool, with_difference: bool) -> tuple[int, int]:
         """How far a record's time may be before the broker's, and after it, milliseconds.
@@ -59,7 +62,8 @@ class LogSettings(NamedTuple):
         settings = known._replace(
             **numbers, codec={"producer": None, "uncompressed": "none"}.get(codec, codec),
             log_append_time=configs.get("message.timestamp.type", "").strip() == "LogAppendTime",
-            compacts="compact" in policy, deletes="delete" in policy)
+            compacts="compact" in policy, deletes="delete" in policy,
+            converts=configs.get("message.downconversion.enable", "true").strip().lower() == "true")
         return settings._replace(
             segment_bytes=min(max(settings.segment_bytes, _LEAST_SEGMENT), _MOST_SEGMENT),
             index_interval_bytes=max(settings.index_interval_bytes, 0))
