@@ -424,3 +424,20 @@ def test_hosts_of_acls_may_be_networks(admin: Admin, host: str, reason: str | No
     [row] = admin.send(M.CreateAclsRequest(creations=[acl(host=host)]), 2).results
     refused = reason if admin.fleet.nodes[0].release == NEW else None
     assert (row.error_code, row.error_message) == ((E.INVALID_REQUEST, refused) if refused else (0, ""))
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan")])
+@pytest.mark.parametrize(("admin", "texts"), [
+    (NEW, ["Quota consumer_byte_rate must be a finite number", "Quota request_percentage must be a finite number"]),
+    ("4.3", None)], indirect=["admin"])
+def test_quotas_are_finite(admin: Admin, texts: list[str] | None, value: float) -> None:
+    request = M.AlterClientQuotasRequest
+    rows = [admin.send(request(validate_only=True, entries=[request.EntryData(
+        entity=[request.EntityData(entity_type="user", entity_name="u")],
+        ops=[request.OpData(key=key, value=value)])]), 1).entries[0]
+        for key in ("consumer_byte_rate", "request_percentage")]
+    if texts is not None:
+        assert [(row.error_code, row.error_message) for row in rows] == [(E.INVALID_REQUEST, text) for text in texts]
+    else:
+        assert [row.error_code for row in rows] == [
+            0 if value != value else E.INVALID_REQUEST, E.INVALID_REQUEST if value < 0 else 0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
+from math import isfinite
 from operator import itemgetter
 from typing import Any
 
@@ -27,6 +28,7 @@ _OF_USERS = {
 _OF_ADDRESSES = {"connection_creation_rate": _INT}
 _MOST_REMAINDER = 1e-6
 _FIRST_WITH_LIMITS = "3.5"  # a quota is not 0; before, values are what a number of the type can be
+_FIRST_FINITE = "4.4"  # a quota is a number
 _LOCALHOST = "localhost"
 
 
@@ -143,6 +145,8 @@ def _changes(call: Call, entity: Mapping[str, str | None], operations: list[Any]
             continue
         if one.key not in keys:
             raise invalid(f"Invalid configuration key {one.key}")
+        if offer.at_least(_FIRST_FINITE) and not isfinite(one.value):
+            raise invalid(f"Quota {one.key} must be a finite number")
         if offer.at_least(_FIRST_WITH_LIMITS):
             _check_value(one.key, one.value, keys[one.key])
         else:
