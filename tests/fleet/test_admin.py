@@ -303,6 +303,13 @@ def test_deletion_of_what_is_named_by_both_and_by_neither(admin: Admin) -> None:
         ("t", 0, None)]
 
 
+@old
+def test_with_zookeeper_a_name_with_an_id_deletes_nothing(admin: Admin) -> None:
+    assert admin.delete(("u", uuid.UUID(int=7)), ("t", NO_ID)) == [
+        ("u", E.INVALID_REQUEST, None), ("t", E.INVALID_REQUEST, None)]
+    assert "t" in admin.fleet.cluster.topics
+
+
 @new
 def test_descriptions_of_a_topic_without_a_name(admin: Admin) -> None:
     request = M.DescribeTopicPartitionsRequest

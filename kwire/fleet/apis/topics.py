@@ -249,10 +249,16 @@ def delete_topics(call: Call) -> Any:
             *(one for one in asked if (one.name is None) == (one.topic_id == _NO_ID)),
             *(one for one in proper.values() if one.name is not None or one.topic_id not in named)]
 
+    def has_both(one: Any) -> bool:
+        return one.name is not None and one.topic_id != _NO_ID
+
+    refused = not kraft and any(map(has_both, asked))  # all of it: KafkaApis.handleDeleteTopicsRequest
+
     def delete(one: Any, row: Any) -> None:
-        if one.name is not None and one.topic_id != _NO_ID:
-            raise ApiError(
-                ErrorCode.INVALID_REQUEST, "You may not specify both topic name and topic id." if kraft else None)
+        if refused:
+            raise ApiError(ErrorCode.INVALID_REQUEST)
+        if has_both(one):
+            raise ApiError(ErrorCode.INVALID_REQUEST, "You may not specify both topic name and topic id.")
         if one.name is None and one.topic_id == _NO_ID:
             if not kraft:
                 raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
