@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import warnings
 from functools import cache
 from pathlib import Path
@@ -86,3 +88,24 @@ def test_files_are_closed_without_a_warning(tmp_path: Path) -> None:
         assert LogSegment(path).verify() == []
         gc.collect()
     assert [str(one.message) for one in issued] == []
+
+
+_SHORT_OF_MEMORY = """
+import os, resource
+from kwire.compression import compress, decompress
+compress("zstd", b"a"), decompress("zstd", compress("zstd", b"a"), limit=10)
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+content = os.urandom(8 << 20)
+resource.setrlimit(resource.RLIMIT_AS, (used + (24 << 20), resource.RLIM_INFINITY))
+try:
+    compress("zstd", content, level=22)
+except MemoryError:
+    print("MemoryError")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_AS and /proc are Linux's")
+def test_zstd_without_memory_raises_memory_error() -> None:
+    """It raised ZstdError; in a decoder that was a corrupt batch. Not a test of the core: QEMU has no RLIMIT_AS."""
+    done = subprocess.run([sys.executable, "-c", _SHORT_OF_MEMORY], capture_output=True, text=True, check=True)
+    assert done.stdout == "MemoryError\n"
