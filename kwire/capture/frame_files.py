@@ -7,8 +7,8 @@ import json
 import os
 import sys
 import zlib
-from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import RLock
 from time import time_ns
@@ -23,6 +23,7 @@ from kwire.codec.arguments import check_type
 from kwire.codec.frames import pack_frame
 from kwire.defaults import MAX_FRAME_BYTES
 from kwire.errors import DecodeError, LimitError
+from kwire.held_lock import holding
 from kwire.output import disown
 from kwire.storage.places import filesystem
 from kwire_c.printable import brief, printable
@@ -346,52 +347,62 @@ class FrameWriter:
         check_type(connection, Connection, "connection", "a Connection")
         check_type(frame, Frame, "frame", "a Frame")
         check_type(exchange, (Exchange, NoneType), "exchange", "an Exchange or None")
-        with self._alone():
-            row = self._row(connection, frame.direction, frame.time)
-            at = 4 if frame.direction == "request" else 0
-            if len(frame.data) >= at + 4:
-                row["corr"] = int.from_bytes(frame.data[at : at + 4], "big", signed=True)
-            if exchange is not None:
-                row |= {"api_key": exchange.api_key, "api_version": exchange.version}
-                if frame.direction == "request":
-                    row["client_id"] = exchange.client_id
-            packed = pack_frame(frame.data)
-            row["len"] = len(packed)
-            if frame.missing:
-                row["missing"] = frame.missing
-            if len(frame.data) <= MAX_HEX:
-                row["hex"] = frame.data.hex()
-            self._begin()
-            self._bytes.write(packed)
-            self._add(row)
-            self._offset += len(packed)
-            self._partial = False
+        self._alone(lambda: self._write(connection, frame, exchange))
+
+    def _write(self, connection: Connection, frame: Frame, exchange: Exchange | None) -> None:
+        row = self._row(connection, frame.direction, frame.time)
+        at = 4 if frame.direction == "request" else 0
+        if len(frame.data) >= at + 4:
+            row["corr"] = int.from_bytes(frame.data[at : at + 4], "big", signed=True)
+        if exchange is not None:
+            row |= {"api_key": exchange.api_key, "api_version": exchange.version}
+            if frame.direction == "request":
+                row["client_id"] = exchange.client_id
+        packed = pack_frame(frame.data)
+        row["len"] = len(packed)
+        if frame.missing:
+            row["missing"] = frame.missing
+        if len(frame.data) <= MAX_HEX:
+            row["hex"] = frame.data.hex()
+        self._begin()
+        self._bytes.write(packed)
+        self._add(row)
+        self._offset += len(packed)
+        self._partial = False
 
     def note(self, lost: Lost) -> None:
         """Add a line for what is not recorded: its len is 0, lost is the reason, lost_bytes how many bytes it had."""
         check_type(lost, Lost, "lost", "a Lost")
-        if lost.connection is not None:
-            with self._alone():
-                row = self._row(lost.connection, lost.direction, lost.time)
-                self._begin()
-                self._add(row | {"len": 0, "lost": lost.reason, "lost_bytes": lost.bytes})
-                self._partial = False
+        of = lost.connection
+        if of is not None:
+            self._alone(lambda: self._note(of, lost))
+
+    def _note(self, connection: Connection, lost: Lost) -> None:
+        row = self._row(connection, lost.direction, lost.time)
+        self._begin()
+        self._add(row | {"len": 0, "lost": lost.reason, "lost_bytes": lost.bytes})
+        self._partial = False
 
     def flush(self) -> None:
         """Write everything out, the bytes before the lines that refer to them."""
-        with self._alone():
-            self._begin()
-            for stream in (self._bytes, self._lines):
-                stream.flush()
-            self._partial = False
+        self._alone(self._flush)
 
-    def _alone(self) -> Any:
-        """The lock. Raises OSError in a child of fork (the files are the parent's), RuntimeError in a finalizer."""
+    def _flush(self) -> None:
+        self._begin()
+        for stream in (self._bytes, self._lines):
+            stream.flush()
+        self._partial = False
+
+    def _alone(self, work: Callable[[], None]) -> None:
+        """Do work, one thread at a time.
+
+        Raises OSError in a child of fork (the files are the parent's), RuntimeError in a finalizer.
+        """
         if self._process != os.getpid():
             raise OSError(1, "another process writes this recording", self.name)
         if self._guard._is_owned():
             raise RuntimeError("a finalizer writes to this recording inside another of its calls")
-        return self._guard
+        holding(self._guard, work)
 
     def _begin(self) -> None:
         """Start a write; if it does not complete, nothing more is written, as later offsets would be wrong."""
@@ -403,11 +414,16 @@ class FrameWriter:
         """Write everything out and close the files."""
         if self._process != os.getpid():
             return
-        with ExitStack() as both:
-            if not sys.is_finalizing():  # where Python ends, no other thread lets go of the lock
-                both.enter_context(self._alone())
-            for stream in (self._lines, self._bytes):  # the second also if the first cannot be written
-                both.callback(stream.close)
+        if sys.is_finalizing():  # where Python ends, no other thread lets go of the lock
+            self._close()
+        else:
+            self._alone(self._close)
+
+    def _close(self) -> None:
+        try:
+            self._lines.close()
+        finally:
+            self._bytes.close()
 
     def _row(self, connection: Connection, direction: Direction | None, time: int | None) -> dict[str, Any]:
         now = time_ns() // 1000 if time is None else time

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 from weakref import WeakSet
 
 from kwire.codec.arguments import check_seconds
+from kwire.held_lock import holding
 from kwire.net.address import Address
 from kwire.net.api_versions import NodeApiVersions
 from kwire.net.connection import Connection, Options
@@ -146,15 +147,23 @@ class SyncConnection:
         if sys.is_finalizing():
             return
         self._refuse_deadlock()
-        with self._ending:
-            with self._guard:  # one statement: an interrupt leaves the loop in one of the two attributes
-                loop, self._left, self._loop = self._loop, self._loop or self._left, None
-            closing = self._end()
-            if loop is not None and closing is not None:
-                loop.wait(closing)
+        closing = holding(self._ending, self._close)
         task = None if closing is None else closing.task
         if task is not None and task.done() and not task.cancelled():
             task.result()
+
+    def _close(self) -> _Call[None] | None:
+        """End the loop, if there is one, and wait for it."""
+        loop = holding(self._guard, self._take)
+        closing = self._end()
+        if loop is not None and closing is not None:
+            loop.wait(closing)
+        return closing
+
+    def _take(self) -> _Loop | None:
+        """Take the loop out of use, in one statement: an interrupt leaves it in one of the two attributes."""
+        loop, self._left, self._loop = self._loop, self._loop or self._left, None
+        return loop
 
     def _end(self) -> _Call[None] | None:
         """Begin to end the loop that close() took; again where an interrupt came between, which changes nothing."""
@@ -181,27 +190,36 @@ class SyncConnection:
 
     def _post(self, call: _Call[Any]) -> _Loop:
         """Start a call in the loop, which is made if there is none."""
-        with self._guard:
-            if self._loop is not None and self._loop.failure is None:
-                self._loop.ask(call)
-                return self._loop
-        with self._ending, self._guard:
-            if self._loop is None or self._loop.failure is not None:
-                loop = _Loop(self._connection)
-                try:
-                    self._loop = loop
-                    start_new_thread(loop.serve, ())
-                except RuntimeError:
-                    self._loop = None
-                    loop.close()
-                    reason = "no thread can be started for the connection"
-                    raise BrokerConnectionError(reason, address=str(self.address)) from None
-                except BaseException:  # KeyboardInterrupt: the thread may or may not run
-                    self._loop = None
-                    loop.post(loop.stop)
-                    raise
-            self._loop.ask(call)
-            return self._loop
+        def in_new_one() -> _Loop:
+            return holding(self._guard, lambda: self._asked(call) or self._begun(call))
+
+        return holding(self._guard, lambda: self._asked(call)) or holding(self._ending, in_new_one)
+
+    def _asked(self, call: _Call[Any]) -> _Loop | None:
+        """The loop that runs, after it was asked to begin a call; None if none does."""
+        loop = self._loop
+        if loop is None or loop.failure is not None:
+            return None
+        loop.ask(call)
+        return loop
+
+    def _begun(self, call: _Call[Any]) -> _Loop:
+        """A loop that was made, and asked to begin a call."""
+        loop = _Loop(self._connection)
+        try:
+            self._loop = loop
+            start_new_thread(loop.serve, ())
+        except RuntimeError:
+            self._loop = None
+            loop.close()
+            reason = "no thread can be started for the connection"
+            raise BrokerConnectionError(reason, address=str(self.address)) from None
+        except BaseException:  # KeyboardInterrupt: the thread may or may not run
+            self._loop = None
+            loop.post(loop.stop)
+            raise
+        loop.ask(call)
+        return loop
 
     def _drop(self, work: Coroutine[Any, Any, Any]) -> None:
         """End work that nobody waits for: in the loop, if there is one, which may be at it."""

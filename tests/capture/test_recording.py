@@ -257,7 +257,7 @@ def test_a_finalizer_inside_a_call_of_the_writer_is_refused(tmp_path: Path) -> N
     errors: list[str] = []
 
     def work() -> None:
-        with FrameWriter(str(tmp_path / "t")) as writer, writer._alone():
+        with FrameWriter(str(tmp_path / "t")) as writer, writer._guard:
             for call in (writer.flush, lambda: writer.note(Lost("", "x", Connection("", 0)))):
                 try:
                     call()

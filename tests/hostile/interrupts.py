@@ -729,7 +729,7 @@ class Tracer:
     """Counts the lines of kwire's own Python that run, and raises at one of them.
 
     Lines of "with" and "try" do not count: a tracer is asked there between the end of a block and what it does at its
-    end, and before the block is entered in which it stands, where no signal can come.
+    end, and before the block is entered in which it stands, where no signal can come. Nor do those that say so.
     """
 
     def __init__(self, at: int = -1, kind: type[BaseException] = KeyboardInterrupt) -> None:
@@ -739,7 +739,7 @@ class Tracer:
         if "/kwire/" not in frame.f_code.co_filename and "/kwire_c/" not in frame.f_code.co_filename:
             return None
         line = linecache.getline(frame.f_code.co_filename, frame.f_lineno) if event == "line" else "try:"
-        if not line.lstrip().startswith(("with ", "async with ", "try:")):
+        if not line.lstrip().startswith(("with ", "async with ", "try:")) and "no signal can come" not in line:
             self.seen += 1
             if self.seen == self.at:
                 raise self.kind

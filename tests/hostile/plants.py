@@ -110,8 +110,8 @@ PLANTS = (
         'vars(self).get("_rest")', (), "races", ("--only", "frame_reader", "--seconds", "60"), "in frame_reader",
     ),
     Plant(
-        "a record is written by many", "kwire/capture/frame_files.py", "        return self._guard\n",
-        "        return Lock()\n", (), "races", ("--only", "capture", "--seconds", "60"), "in capture",
+        "a record is written by many", "kwire/capture/frame_files.py", "        holding(self._guard, work)\n",
+        "        work()\n", (), "races", ("--only", "capture", "--seconds", "60"), "in capture",
     ),
     Plant(
         "an exception in an unknown tag is swallowed", "kwire_c/encode.pyx",
