@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from asyncio.trsock import TransportSocket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from kwire.net.address import Address
+
+if TYPE_CHECKING:
+    from _typeshed import HasFileno
 
 # asyncio's backlog says how many clients wait, and how often a turn tries to accept one. Where no more files can be
 # opened each try that fails begins a timer, which tries as often again a second later: with 100 no turn ever ends.
@@ -33,7 +36,7 @@ def let_clients_wait(server: asyncio.Server) -> None:
 
 
 @contextmanager
-def whole(one: TransportSocket | socket.socket) -> Iterator[socket.socket]:
+def whole(one: HasFileno) -> Iterator[socket.socket]:
     """A transport's or server's socket with all methods, and no other descriptor: there may be none left."""
     itself = socket.socket(fileno=one.fileno())
     try:
