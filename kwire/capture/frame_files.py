@@ -245,11 +245,11 @@ def _take(pairing: Pairing, row: dict[str, Any], frames: _Packed, text: str, num
 
 
 class _GzipWriter:
-    """A new gzip file, a member for what comes between two calls of flush, and until it is closed the begin of another:
+    """A new gzip file: each flush writes a member, followed by the header of the next one until the file is closed.
 
-    so who reads it is told that it was not closed. A call that is interrupted, or finds the disk full, is made up for
-    by the next flush: the member is written again, in its place. (gzip.GzipFile loses bytes there, or since Python 3.12
-    writes them twice.)
+    A file that was not closed therefore ends in a truncated member, which readers report. After a call that was
+    interrupted, or that found the disk full, the next flush writes the same member again at the same place.
+    (gzip.GzipFile loses bytes there, or since Python 3.12 writes them twice.)
     """
 
     def __init__(self, path: str) -> None:
@@ -283,7 +283,7 @@ class _GzipWriter:
     def _add_member(self) -> None:
         end, pieces = self._state
         member = gzip.compress(b"".join(pieces), 1, mtime=0)
-        self._cut(end)  # the begin of this one, which may have been written further
+        self._cut(end)  # the header, and what an earlier try wrote of this member
         done, data = 0, memoryview(member + _HEADER)
         while done < len(data):
             done += os.pwrite(self.file.fileno(), data[done:], end + done)

@@ -134,7 +134,7 @@ def _of_name(call: Call, name: str, new: NewPartitions) -> Any:
 
 
 def _create(call: Call, name: str, partitions: int) -> None:
-    """Create a topic that is asked for. Raises ApiError: with KRaft the client is not told why it was not created."""
+    """Create the requested topic. Raises ApiError; for a name that collides KRaft only says that it is unknown."""
     try:
         call.cluster.create_topic(name, partitions)
     except ApiError as error:
