@@ -8,9 +8,11 @@ import struct
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from typing import IO, Any, NamedTuple, cast
 
 from kwire.capture.tunnels import carried, is_fragment, is_of_tunnel
@@ -85,15 +87,20 @@ def read_segments(path: str, unread: Unread) -> Iterator[TcpSegment]:
         except ModuleNotFoundError as error:
             raise ImportError(f"{path}: reading packets needs dpkt: pip install 'kwire[capture]'") from error
         link_layers = _link_layers(dpkt)
-        malformed = (dpkt.Error, struct.error, ValueError, LookupError, TypeError, AttributeError, RecursionError)
+        malformed = (dpkt.Error, struct.error, ValueError, LookupError, TypeError, AttributeError)
         for time, link, packet in _packets(dpkt, head, _Bounded(head, stream, path, stream is not file), unread):
             layer = link_layers.get(link)
             if layer is None:
                 unread.foreign[link] += 1
                 continue
             unread.read += 1
+            parse = partial(_parsed, dpkt, time, layer, packet, unread)
             try:
-                segment = _segment(dpkt, time, carried(dpkt, layer(packet[:_HEAD])), packet, unread)
+                try:
+                    segment = parse()
+                except RecursionError:  # a hundred layers, or few frames are left to the caller
+                    with ThreadPoolExecutor(1) as thread:  # which has a whole stack
+                        segment = thread.submit(parse).result()
             except malformed:
                 unread.damaged += 1
                 continue
@@ -103,6 +110,13 @@ def read_segments(path: str, unread: Unread) -> Iterator[TcpSegment]:
                 unread.looped += 1
             else:
                 yield from _pieces(segment)
+
+
+def _parsed(
+    dpkt: Any, time: int | None, layer: Callable[[bytes], Any], packet: bytes, unread: Unread
+) -> TcpSegment | None:
+    """The TCP segment in a packet, None for other protocols."""
+    return _segment(dpkt, time, carried(dpkt, layer(packet[:_HEAD])), packet, unread)
 
 
 def _pieces(segment: TcpSegment) -> Iterator[TcpSegment]:

@@ -9,7 +9,6 @@ import sys
 import threading
 from _thread import start_new_thread
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -80,8 +79,7 @@ class LoopThread:
             except BaseException as error:
                 done.put((None, error))
 
-        with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(run)
+        self._post(loop, run)
         while True:
             ended = self.has_ended
             try:
@@ -101,12 +99,20 @@ class LoopThread:
             return
         self._is_ending = True
         if self._loop is not None:
-            with suppress(RuntimeError):  # the loop is closed
-                self._loop.call_soon_threadsafe(self._asked.set)
+            self._post(self._loop, self._asked.set)
         error = self._get(self._ended, None if self._thread_id is not None else _UNBORN)
         self.has_ended = True
         if error is not None:
             raise error
+
+    @staticmethod
+    def _post(loop: asyncio.AbstractEventLoop, work: Callable[[], object]) -> None:
+        """Have the loop run work, unless it is closed."""
+        try:
+            loop.call_soon_threadsafe(work)
+        except RuntimeError:
+            if not loop.is_closed():  # RecursionError: nobody may wait for the work
+                raise
 
     @staticmethod
     def _get(queue: SimpleQueue[BaseException | None], seconds: float | None = None) -> BaseException | None:

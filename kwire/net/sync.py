@@ -10,7 +10,6 @@ import threading
 import time
 from _thread import start_new_thread
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
 from types import TracebackType
@@ -161,9 +160,12 @@ class SyncConnection:
         return closing
 
     def _take(self) -> _Loop | None:
-        """Take the loop out of use, in one statement: an interrupt leaves it in one of the two attributes."""
-        loop, self._left, self._loop = self._loop, self._loop or self._left, None
-        return loop
+        """Take the loop out of use, in one statement: an interrupt leaves it in one of the two attributes.
+
+        Again, where close() was interrupted, the same loop.
+        """
+        self._left, self._loop = self._loop or self._left, None
+        return self._left
 
     def _end(self) -> _Call[None] | None:
         """Begin to end the loop that close() took; again where an interrupt came between, which changes nothing."""
@@ -172,7 +174,9 @@ class SyncConnection:
         closing = _Call(self._connection.close())
         try:
             self._left.post(partial(self._left.begin, closing, self._left.end))
-        except RuntimeError:  # the loop is closed
+        except RuntimeError:
+            if not self._left.is_closed():  # RecursionError
+                raise
             closing.work.close()
         return closing
 
@@ -224,12 +228,13 @@ class SyncConnection:
     def _drop(self, work: Coroutine[Any, Any, Any]) -> None:
         """End work that nobody waits for: in the loop, if there is one, which may be at it."""
         loop = self._loop or self._left
-        try:
-            if loop is not None:
+        if loop is not None:
+            try:
                 loop.post(partial(loop.drop, work))
                 return
-        except RuntimeError:  # the loop is closed
-            pass
+            except RuntimeError:
+                if not loop.is_closed():  # RecursionError
+                    raise
         work.close()
 
     def _run(self, work: Coroutine[Any, Any, T], seconds: float) -> T:
@@ -237,11 +242,12 @@ class SyncConnection:
         call = _Call(work)
         try:
             self._refuse_deadlock()
-            loop = self._post(call)
-        except (RuntimeError, BrokerConnectionError):
+        except BaseException:
             work.close()
             raise
-        except BaseException:  # KeyboardInterrupt, MemoryError: the loop may have it or not
+        try:
+            loop = self._post(call)
+        except BaseException:  # also KeyboardInterrupt, MemoryError, RecursionError: the loop may have it or not
             self._drop(work)
             raise
         try:
@@ -317,6 +323,7 @@ class _Loop:
         self._loop = asyncio.SelectorEventLoop()
         self._calls: dict[Coroutine[Any, Any, Any], _Call[Any]] = {}
         self.post, self.stop, self.close = self._loop.call_soon_threadsafe, self._loop.stop, self._loop.close
+        self.is_closed = self._loop.is_closed
 
     def serve(self) -> None:
         """Run the loop in this thread until it is stopped.
@@ -359,8 +366,11 @@ class _Loop:
             except Empty:
                 if until == math.inf and closing.has_begun:
                     until = time.monotonic() + _PATIENCE
-                with suppress(RuntimeError):  # the loop is closed
+                try:
                     self.post(partial(self.begin, closing, self.end) if time.monotonic() < until else self._abandon)
+                except RuntimeError:
+                    if not self.is_closed():  # RecursionError
+                        raise
 
     def begin(self, call: _Call[Any], then: Callable[[], object] = lambda: None) -> None:
         """Start a call, in the loop. Its exception is always retrieved, even if its caller no longer waits.
@@ -388,7 +398,9 @@ class _Loop:
         """Ask the loop to begin a call, again if it may have lost it; the call fails where the loop has ended."""
         try:
             self.post(partial(self.begin, call))
-        except RuntimeError:  # the loop is closed
+        except RuntimeError:
+            if not self.is_closed():  # RecursionError
+                raise
             if not call.has_ended:
                 call.error = self.failure or self._connection.was_closed()
 

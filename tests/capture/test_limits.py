@@ -6,6 +6,7 @@ import gzip
 import json
 import struct
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from tests.capture.making import LINKS, Talk, hello, metadata, outcomes_of, prod
 from tests.capture.test_framing import blocks
 from tests.cli.test_log import run
 from tests.limits import processor_time
+from tests.little_stack import with_frames_left
 
 pytestmark = pytest.mark.quick
 SECTION = (0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
@@ -117,6 +119,22 @@ def test_packets_inside_packets(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert outcomes_of(exchanges) == [("ApiVersions", 3, 0, "answered")]
     assert all(one.reason == "malformed packets" for one in lost)
     assert run(capsys, "audit", path, "--to", "4.4")[0] == 0
+
+
+def test_few_frames_of_stack_are_left(tmp_path: Path) -> None:
+    """Python's RecursionError for the caller's own stack: no packet is taken for a malformed one."""
+    talk = Talk().open().exchange(hello(), welcome())
+    path = write_pcap(tmp_path / "a.pcap", talk.bytes("raw"), "raw")
+    outcomes = Counter[str]()
+    for left in range(2, 60):
+        try:
+            exchanges, lost = with_frames_left(left, lambda: read(path))
+        except RecursionError:
+            outcomes["RecursionError"] += 1
+        else:
+            assert len(exchanges) == 1 and not lost
+            outcomes["read"] += 1
+    assert set(outcomes) == {"RecursionError", "read"}
 
 
 def test_a_long_packet_is_read_whole(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from kwire.fleet import Fleet, Proxy
 from kwire.fleet.loop_thread import LoopThread
 from kwire.net import BrokerConnectionError, connect_sync
 from tests.hostile.forks import forked
+from tests.little_stack import with_frames_left
 from tools.places import ROOT
 
 pytestmark = pytest.mark.quick
@@ -55,6 +57,21 @@ def test_a_child_of_fork_keeps_nothing_open(tmp_path: Path) -> None:
         with Fleet("4.4", nodes=2, data=tmp_path) as fleet:
             assert fleet.records("t") == []
         first.__enter__()
+
+
+def test_where_the_stack_ends() -> None:
+    """Python's RecursionError, and no wait for what the thread was never asked; it ends when it is asked again."""
+    refused = 0
+    for frames in range(2, 30):
+        proxy = Proxy("127.0.0.1:1").__enter__()
+        try:
+            with_frames_left(frames, partial(proxy.__exit__, None, None, None))
+        except RecursionError:
+            refused += 1
+        if proxy._thread is not None:
+            proxy.__exit__(None, None, None)
+        assert proxy._thread is None
+    assert 0 < refused < 28
 
 
 def test_a_child_of_fork_leaves_the_fleet_alone() -> None:

@@ -1,15 +1,16 @@
 """Ctrl-C at any moment of a call: python -m tests.hostile.interrupts --seconds N [--seed S] [--only NAME].
 
 A timer, set from microseconds up to longer than the call takes, raises KeyboardInterrupt once or again and again; a
-tracer raises it, or MemoryError, at one line of Python after the other. The call gives the right value, or that
-exception; never another one, never a wrong value. What it was done to is used again, and gives the right value or says
-why it cannot.
+tracer raises it, or MemoryError, at one line of Python after the other; and the stack ends (RecursionError) at each
+depth of it. The call gives the right value, or that exception; never another one, never a wrong value. What it was done
+to is used again, and gives the right value or says why it cannot.
 """
 
 from __future__ import annotations
 
 import faulthandler
 import gc
+import itertools
 import linecache
 import logging
 import os
@@ -29,6 +30,7 @@ from typing import Any
 import pyarrow
 
 import kwire
+import kwire_c
 from kwire import messages
 from kwire.capture import FrameWriter, audit, read_capture
 from kwire.capture.exchange import Connection, Frame
@@ -41,6 +43,7 @@ from kwire.storage.tables.parquet import write_parquet
 from tests.capture import making as captures
 from tests.hostile.races import CODECS, ask, broker, is_busy, log, metadata, of_batch, partition, rows, same
 from tests.hostile.rounds import seeded, watched
+from tests.little_stack import with_frames_left
 from tests.net import fake
 from tests.storage import making
 from tests.storage.metadata.records import Cluster as MetadataRecords
@@ -49,17 +52,20 @@ from tests.storage.metadata.records import write_log
 HANG = 240.0  # seconds of one case
 MOMENTS = 60  # of a round, at which the timer rings, and lines at which the tracer raises
 BUDGET = 0.8  # seconds for both of them each: of a long call there are fewer
+OURS = tuple(f"{Path(package.__file__).parent}{os.sep}" for package in (kwire, kwire_c))  # not a folder of that name
 
 
 class Work:
     """A call and what is right.
 
     call(): its value is compared with that of the first, undisturbed call; again(): afterwards uses what the call has
-    left, and checks that by itself.
+    left, and checks that by itself. cleans_up: what it begins must be removed where it fails, for which it needs stack.
     """
 
-    def __init__(self, call: Callable[[], Any], again: Callable[[], object] = lambda: None) -> None:
-        self.call, self.again = call, again
+    def __init__(
+        self, call: Callable[[], Any], again: Callable[[], object] = lambda: None, cleans_up: bool = False
+    ) -> None:
+        self.call, self.again, self.cleans_up = call, again, cleans_up
 
 
 Case = Callable[[random.Random, Path, ExitStack], Work]
@@ -327,17 +333,20 @@ def pipe(dice: random.Random, folder: Path, _: ExitStack) -> Work:
     """What was taken of a pipe does not come again: the rest is never taken for the whole."""
     data = b"".join(making.batch(base, 3, size=9000) for base in range(0, 900, 3))
     (folder / "t-0").mkdir()
-    path = folder / "t-0" / "0.log"
-    os.mkfifo(path)
+    numbers = itertools.count()
+    path = folder
     source: Any = None
 
     def call() -> Any:
-        nonlocal source
+        nonlocal path, source
         from kwire.storage.places.filesystem import SpooledFile
 
+        path = folder / "t-0" / f"{next(numbers)}.log"  # what a lost child writes comes to no other call
+        os.mkfifo(path)
         source = None  # not that of the call before: its child has ended
         child = os.fork()
         if child == 0:  # writes, and ends with the reader, or alone where an interrupt came just after the fork
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.alarm(30)
             with suppress(OSError):
                 path.write_bytes(data)
@@ -366,7 +375,7 @@ def pipe(dice: random.Random, folder: Path, _: ExitStack) -> Work:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
 
-    return Work(call, again)
+    return Work(call, again, cleans_up=True)
 
 
 @case
@@ -469,7 +478,7 @@ def salvage(dice: random.Random, folder: Path, _: ExitStack) -> Work:
                 same(left[name], wanted[1].get(name), name)
         same(call(), wanted, "again")
 
-    return Work(call, again)
+    return Work(call, again, cleans_up=True)
 
 
 @case
@@ -668,7 +677,7 @@ def fleet(_: random.Random, folder: Path, __: ExitStack) -> Work:
         same(call(), ([], 1, 0), "the next fleet")
         nothing_left(before, threads)
 
-    return Work(call, again)
+    return Work(call, again, cleans_up=True)
 
 
 @case
@@ -681,7 +690,8 @@ def proxy(_: random.Random, __: Path, held: ExitStack) -> Work:
         between.fault("Fetch", close=True).remove()
         return between.bootstrap.split(":")[0]
 
-    return Work(lambda: entered(Proxy(server.address), use), lambda: nothing_left(before, threads))
+    return Work(lambda: entered(Proxy(server.address), use), lambda: nothing_left(before, threads),
+                cleans_up=True)
 
 
 class Alarm:
@@ -736,7 +746,7 @@ class Tracer:
         self.at, self.kind, self.seen = at, kind, 0
 
     def __call__(self, frame: Any, event: str, _: object) -> Any:
-        if "/kwire/" not in frame.f_code.co_filename and "/kwire_c/" not in frame.f_code.co_filename:
+        if not frame.f_code.co_filename.startswith(OURS):
             return None
         line = linecache.getline(frame.f_code.co_filename, frame.f_lineno) if event == "line" else "try:"
         if not line.lstrip().startswith(("with ", "async with ", "try:")) and "no signal can come" not in line:
@@ -784,14 +794,30 @@ def disturb(make: Callable[[], Work], dice: random.Random, moments: int) -> Coun
             time.sleep(0.1)  # what is left may be beginning still, and is not to be taken for what comes after it
     finally:
         alarm.close()
-    work, count = make(), Tracer()
-    wanted = count.during(work.call)[1]
+    work, tracer = make(), Tracer()
+    wanted = tracer.during(work.call)[1]
     work.again()
-    for turn in range(min(count.seen, spread)):
+    for turn in range(min(tracer.seen, spread)):
         error = (KeyboardInterrupt, MemoryError)[turn % 2]
-        at = dice.randrange(count.seen) + 1
+        at = dice.randrange(tracer.seen) + 1
         kind, value = Tracer(at, error).during(work.call)
-        check(work, kind, value, wanted, counts, f"{error.__name__} at line {at} of {count.seen}")
+        check(work, kind, value, wanted, counts, f"{error.__name__} at line {at} of {tracer.seen}")
+    return counts + on_little_stack(make)
+
+
+def on_little_stack(make: Callable[[], Work]) -> Counter[str]:
+    """One case with so few frames left that it fails, then with one more, until there are enough; how it went."""
+    work, counts, left = make(), Counter[str](), 2
+    wanted = work.call()
+    work.again()
+    while not work.cleans_up and counts["value"] < 3:
+        kind, value = "value", None
+        try:
+            value = with_frames_left(left, work.call)
+        except RecursionError:
+            kind = "interrupt"
+        check(work, kind, value, wanted, counts, f"with {left} frames of the stack left")
+        left += 1 + left // 8
     return counts
 
 

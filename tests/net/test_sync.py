@@ -18,6 +18,7 @@ import pytest
 from kwire import messages
 from kwire.net import BrokerConnectionError, BrokerTimeoutError, connect_sync
 from kwire.net.sync import SyncConnection
+from tests.little_stack import with_frames_left
 from tests.net.fake import Broker, cluster_answer, in_a_child, of_release, serving
 from tests.net.test_sasl import Guarded
 
@@ -294,6 +295,22 @@ def test_where_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None
         assert os.listdir("/proc/self/fd") == before
         with connection:
             assert connection.send(METADATA).brokers
+
+
+@pytest.mark.filterwarnings("ignore:coroutine 'Connection.close' was never awaited")
+def test_where_the_stack_ends(broker: Broker) -> None:
+    """close() is refused by Python's RecursionError, and does not wait for what its thread was never asked."""
+    refused = 0
+    for frames in range(2, 40):
+        connection = connect_sync(broker.address)
+        connection.open()
+        try:
+            with_frames_left(frames, connection.close)
+        except RecursionError:
+            refused += 1
+        connection.close()
+        assert not connection.is_open
+    assert 0 < refused < 38
 
 
 def test_where_threads_are_greenlets(monkeypatch: pytest.MonkeyPatch) -> None:
