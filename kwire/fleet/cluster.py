@@ -116,6 +116,14 @@ class ClusterState:
             return active.id
         return min((node.id for node in self.alive()), default=-1)
 
+    def check_controller(self, node: Node) -> None:
+        """Raise ApiError, NOT_CONTROLLER, for a broker with ZooKeeper that is not the controller.
+
+        Brokers of KRaft forward to the controller what only it can do.
+        """
+        if not self.controller.kraft and node.id != self.controller_id:
+            raise ApiError(ErrorCode.NOT_CONTROLLER)
+
     @property
     def levels(self) -> dict[str, int]:
         """The finalized feature levels."""
@@ -154,15 +162,20 @@ class ClusterState:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return known.partitions[index]
 
-    def leads(self, node: Node, partition: Partition, epoch: int = -1) -> Partition:
-        """The partition, if the node leads it and the client's leader epoch is its own. Raises ApiError."""
-        if partition.leader != node.id:
+    def has_replica(self, node: Node, partition: Partition, epoch: int = -1) -> None:
+        """Raise ApiError unless the node has a replica, and the client's leader epoch is the partition's."""
+        if node.id not in partition.replicas:
             raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         if epoch != -1 and epoch < partition.leader_epoch:
             raise ApiError(ErrorCode.FENCED_LEADER_EPOCH)
         if epoch > partition.leader_epoch:
             raise ApiError(ErrorCode.UNKNOWN_LEADER_EPOCH)
-        return partition
+
+    def leads(self, node: Node, partition: Partition, epoch: int = -1) -> None:
+        """Raise ApiError unless the node leads the partition, and the client's leader epoch is the partition's."""
+        self.has_replica(node, partition, epoch)
+        if partition.leader != node.id:
+            raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def create_topic(
         self, name: str, partitions: int = -1, replication_factor: int = -1,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -79,20 +80,24 @@ def test_nobody_can_lead_without_a_replica() -> None:
         assert elect(connection)[0][0] == E.PREFERRED_LEADER_NOT_AVAILABLE
 
 
-def test_a_fetch_that_waits_learns_of_the_new_leader() -> None:
-    with three() as fleet:
+@pytest.mark.parametrize(("version", "epoch", "code"), [
+    (10, -1, E.NOT_LEADER_OR_FOLLOWER), (12, 1, E.FENCED_LEADER_EPOCH), (12, -1, E.NONE)])
+def test_a_fetch_that_waits_learns_of_the_new_leader(version: int, epoch: int, code: ErrorCode) -> None:
+    """From version 11 on any replica answers, unless the client has told which epoch it knows (KIP-392, KIP-320)."""
+    with Fleet("3.9", 3) as fleet:
         fleet.cluster.create_topic("t", 1, 2)
         fleet.nodes[0].stop()
         fleet.nodes[0].start()
-        part = M.FetchRequest.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
+        part = M.FetchRequest.FetchPartition(
+            partition=0, current_leader_epoch=epoch, fetch_offset=0, partition_max_bytes=1 << 20)
         request = M.FetchRequest(
-            max_wait_ms=60_000, min_bytes=1, max_bytes=1 << 20,
+            max_wait_ms=60_000 if code else 1000, min_bytes=1, max_bytes=1 << 20,
             topics=[M.FetchRequest.FetchTopic(topic="t", partitions=[part])])
         codes = []
 
         def wait() -> None:
             with connect_sync(fleet.nodes[1].address) as connection:
-                answer: Any = connection.send(request, 12)
+                answer: Any = connection.send(request, version)
                 codes.append(answer.responses[0].partitions[0].error_code)
 
         waiting = threading.Thread(target=wait)
@@ -103,7 +108,83 @@ def test_a_fetch_that_waits_learns_of_the_new_leader() -> None:
         with connect_sync(fleet.nodes[0].address) as connection:
             assert elect(connection, 0) == {0: (E.NONE, None)}
         waiting.join(30)
-        assert codes == [E.NOT_LEADER_OR_FOLLOWER]
+        assert codes == [code]
+
+
+def asked(address: str, request: Any, version: int | None = None) -> Any:
+    """The answer of one node."""
+    with connect_sync(address) as connection:
+        return connection.send(request, version)
+
+
+def test_which_replicas_answer() -> None:
+    """Fetch from version 11 on: any of 2.4 and later (KIP-392). ListOffsets: the leader, to a client of its epoch."""
+    part = M.FetchRequest.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
+    fetch = M.FetchRequest(topics=[M.FetchRequest.FetchTopic(topic="t", partitions=[part])])
+    unknown = M.ListOffsetsRequest.ListOffsetsPartition(current_leader_epoch=5, timestamp=-1)
+    offsets = M.ListOffsetsRequest(topics=[M.ListOffsetsRequest.ListOffsetsTopic(name="t", partitions=[unknown])])
+    producers = M.DescribeProducersRequest(
+        topics=[M.DescribeProducersRequest.TopicRequest(name="t", partition_indexes=[0])])
+    for release, versions in ("2.3", (10, 11)), ("2.4", (10, 11)), ("3.9", (10, 12)):
+        with Fleet(release, 3) as fleet:
+            fleet.cluster.create_topic("t", 1, 2)
+            addresses = [node.address for node in fleet.nodes]
+            with connect_sync(addresses[0]) as connection:
+                produce(connection, batch("a"), version=7)
+            old, new = ([asked(one, fetch, version).responses[0].partitions[0] for one in addresses]
+                        for version in versions)
+            assert [row.error_code for row in old] == [E.NONE, E.NOT_LEADER_OR_FOLLOWER, E.NOT_LEADER_OR_FOLLOWER]
+            follower = E.NOT_LEADER_OR_FOLLOWER if release == "2.3" else E.NONE
+            assert [row.error_code for row in new] == [E.NONE, follower, E.NOT_LEADER_OR_FOLLOWER]
+            assert follower or new[1].records == new[0].records != b""
+            assert [asked(one, offsets, 4).topics[0].partitions[0].error_code for one in addresses] == [
+                E.UNKNOWN_LEADER_EPOCH, E.UNKNOWN_LEADER_EPOCH, E.NOT_LEADER_OR_FOLLOWER]
+            if release == "3.9":
+                assert [asked(one, producers).topics[0].partitions[0].error_code for one in addresses] == [
+                    E.NONE, E.NONE, E.NOT_LEADER_OR_FOLLOWER]
+
+
+def test_with_zookeeper_only_the_controller_makes_topics() -> None:
+    """Brokers of KRaft forward to it."""
+    row = M.CreateTopicsRequest.CreatableTopic(name="new", num_partitions=1, replication_factor=1)
+    move = M.AlterPartitionReassignmentsRequest
+    requests: list[tuple[Any, Callable[[Any], int]]] = [
+        (M.CreateTopicsRequest(topics=[row]), lambda answer: answer.topics[0].error_code),
+        (M.CreatePartitionsRequest(topics=[M.CreatePartitionsRequest.CreatePartitionsTopic(
+            name="t", count=2, assignments=None)]), lambda answer: answer.results[0].error_code),
+        (M.ElectLeadersRequest(topic_partitions=None), lambda answer: max(
+            (one.error_code for row in answer.replica_election_results for one in row.partition_result), default=0)),
+        (move(topics=[move.ReassignableTopic(name="t", partitions=[move.ReassignablePartition(replicas=[3])])]),
+         lambda answer: answer.error_code),
+        (M.ListPartitionReassignmentsRequest(), lambda answer: answer.error_code),
+        (M.AlterUserScramCredentialsRequest(deletions=[
+            M.AlterUserScramCredentialsRequest.ScramCredentialDeletion(name="u", mechanism=1)]),
+         lambda answer: answer.results[0].error_code % E.RESOURCE_NOT_FOUND),
+        (M.DeleteTopicsRequest(topic_names=["t"]), lambda answer: answer.responses[0].error_code)]
+    for release, code in ("2.8", E.NOT_CONTROLLER), ("3.9", E.NONE):
+        with Fleet(release, 3, topics={"t": 1}) as fleet:
+            assert fleet.cluster.controller_id == 1
+            for request, code_of in requests:
+                version = 5 if isinstance(request, M.DeleteTopicsRequest) else None
+                assert code_of(asked(fleet.nodes[1].address, request, version)) == code, (release, request)
+                if code:
+                    assert code_of(asked(fleet.nodes[0].address, request, version)) == E.NONE, (release, request)
+
+
+def test_a_topic_whose_brokers_are_all_down_is_refused() -> None:
+    assignment = M.CreateTopicsRequest.CreatableReplicaAssignment(partition_index=0, broker_ids=[3])
+    more = M.CreatePartitionsRequest.CreatePartitionsTopic(name="t", count=2, assignments=[
+        M.CreatePartitionsRequest.CreatePartitionsAssignment(broker_ids=[3])])
+    with three(topics={"t": 1}) as fleet, connect_sync(fleet.nodes[0].address) as connection:
+        fleet.nodes[2].stop()
+        made: Any = connection.send(M.CreateTopicsRequest(topics=[M.CreateTopicsRequest.CreatableTopic(
+            name="new", num_partitions=-1, replication_factor=-1, assignments=[assignment])]))
+        grown: Any = connection.send(M.CreatePartitionsRequest(topics=[more]))
+        text = ("All brokers specified in the manual partition assignment for partition {} are fenced or in controlled "
+                "shutdown.")
+        for row, index in (made.topics[0], 0), (grown.results[0], 1):
+            assert (row.error_code, row.error_message) == (E.INVALID_REPLICA_ASSIGNMENT, text.format(index))
+        assert "new" not in fleet.cluster.topics and len(fleet.cluster.topics["t"].partitions) == 1
 
 
 def test_replicas_move_at_once() -> None:

@@ -91,7 +91,7 @@ def _read(call: Call, wanted: dict[FetchKey, Any]) -> list[tuple[FetchKey, Any]]
                 row.aborted_transactions = None
             if error.code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE and call.node.offer.at_least("3.0"):
                 row.records, row.aborted_transactions = None, []
-            if call.version >= 12 and error.code in (
+            if call.version >= _FIRST_WITH_LEADERS and error.code in (
                     ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH):
                 partition = _partition(call, key)
                 row.current_leader.leader_id, row.current_leader.leader_epoch = partition.leader, partition.leader_epoch
@@ -112,6 +112,11 @@ def _code(call: Call, key: FetchKey, error: ApiError) -> ErrorCode:
     return error.code
 
 
+def _may_follow(call: Call) -> bool:
+    """Whether any replica serves the fetch, and not only the leader (KIP-392, FetchParams.fetchOnlyLeader)."""
+    return call.version >= 11 and call.node.offer.at_least("2.4")
+
+
 def _read_partition(
     call: Call, partition: Partition, one: Any, row: Any, max_bytes: int, at_least_one: bool
 ) -> None:
@@ -120,7 +125,8 @@ def _read_partition(
         raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
     if call.version < _FIRST_WITH_BATCHES and not log.settings.converts:
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
-    call.cluster.leads(call.node, partition, max(one.current_leader_epoch, -1) if call.version >= 9 else -1)
+    serves = call.cluster.has_replica if _may_follow(call) else call.cluster.leads
+    serves(call.node, partition, max(one.current_leader_epoch, -1) if call.version >= 9 else -1)
     committed = call.version >= 4 and call.message.isolation_level == READ_COMMITTED
     row.high_watermark, row.last_stable_offset, row.log_start_offset = (
         log.end_offset, log.last_stable_offset, log.start_offset)

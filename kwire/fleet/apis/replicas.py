@@ -46,11 +46,13 @@ def elect_leaders(call: Call) -> Any:
         for index in indexes if call.node.offer.is_kraft else dict.fromkeys(indexes):
             result = response.PartitionResult(partition_id=index, error_message=None)
             try:
+                cluster.check_controller(call.node)
                 elected += _election(call, name, index, kind, up)
             except ApiError as error:
                 if everything and error.code == ErrorCode.ELECTION_NOT_NEEDED:
                     continue
-                result.error_code, result.error_message = error.code, error.message
+                result.error_code = error.code
+                result.error_message = None if error.code == ErrorCode.NOT_CONTROLLER else error.message
             row.partition_result.append(result)
         if row.partition_result or call.node.offer.is_kraft:
             rows.append(row)
@@ -97,6 +99,10 @@ def alter_partition_reassignments(call: Call) -> Any:
     The leader stays if it is one of them. Source: ReplicationControlManager.alterPartitionReassignments.
     """
     message, response = call.message, messages.AlterPartitionReassignmentsResponse
+    try:
+        call.cluster.check_controller(call.node)
+    except ApiError as error:  # for all
+        return response(error_code=error.code, error_message=error.message)
     if not message.topics and call.node.offer.is_kraft:
         return response()
     keeps_count = call.version >= 1 and not message.allow_replication_factor_change
@@ -169,6 +175,7 @@ def _scala(ids: list[int]) -> str:
 @handles("ListPartitionReassignments", controller=True)
 def list_partition_reassignments(call: Call) -> Any:
     """The reassignments that are going on (KIP-455): none, one copy serves all replicas."""
+    call.cluster.check_controller(call.node)
     return messages.ListPartitionReassignmentsResponse(
         error_message=None if call.node.offer.is_kraft else "")
 

@@ -44,6 +44,7 @@ def describe_user_scram_credentials(call: Call) -> Any:
 @handles("AlterUserScramCredentials", controller=True)
 def alter_user_scram_credentials(call: Call) -> Any:
     """Make and delete credentials, of each user as a whole (ScramControlManager.alterCredentials)."""
+    call.cluster.check_controller(call.node)
     message, response = call.message, messages.AlterUserScramCredentialsResponse
     changes = [*message.deletions, *message.upsertions]
     kraft = call.node.offer.is_kraft

@@ -47,6 +47,7 @@ def create_topics(call: Call) -> Any:
     rows = []
     for row in {row.name: row for row in message.topics}.values() if kraft else message.topics:
         try:
+            call.cluster.check_controller(call.node)
             if names[row.name] > 1:
                 raise ApiError(
                     ErrorCode.INVALID_REQUEST,
@@ -64,9 +65,10 @@ def create_topics(call: Call) -> Any:
                 num_partitions=len(topic.partitions), replication_factor=topic.replication_factor,
                 configs=_configs(call, topic) if call.version >= 5 else None, error_message=None))
         except ApiError as error:
-            unexpected = error.code == ErrorCode.UNKNOWN_SERVER_ERROR
-            rows.append(result(name=row.name, error_code=error.code,
-                               error_message=error.explanation if unexpected else error.message))
+            text = (
+                error.explanation if error.code == ErrorCode.UNKNOWN_SERVER_ERROR else
+                "" if error.code == ErrorCode.NOT_CONTROLLER else error.message)
+            rows.append(result(name=row.name, error_code=error.code, error_message=text))
     return messages.CreateTopicsResponse(topics=rows)
 
 
@@ -161,6 +163,7 @@ def _check_assignments(call: Call, row: Any) -> None:
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
                 f"Found multiple manual partition assignments for partition {index}")
         check_replicas(call, list(one.broker_ids), replicas)
+        _check_in_service(call, index, one.broker_ids)
         seen.add(index)
         replicas = len(one.broker_ids)
     if seen != set(range(len(seen))):
@@ -185,6 +188,14 @@ def check_replicas(call: Call, ids: list[int], replicas: int | None) -> None:
         raise refused(
             f"{start} a partition with {len(ids)} replica(s), but this is not consistent with previous partitions, "
             f"which have {replicas} replica(s).")
+
+
+def _check_in_service(call: Call, index: int, ids: list[int]) -> None:
+    """Is any of these brokers up and not fenced (ReplicationControlManager)? Raises ApiError."""
+    if not any(node.id in ids for node in call.cluster.alive()):
+        raise ApiError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT, "All brokers specified in the manual partition assignment for "
+            f"partition {index} are fenced or in controlled shutdown.")
 
 
 def _words(call: Call, row: Any, error: ApiError) -> str:
@@ -255,6 +266,7 @@ def delete_topics(call: Call) -> Any:
     refused = not kraft and any(map(has_both, asked))  # all of it: KafkaApis.handleDeleteTopicsRequest
 
     def delete(one: Any, row: Any) -> None:
+        call.cluster.check_controller(call.node)
         if refused:
             raise ApiError(ErrorCode.INVALID_REQUEST)
         if has_both(one):
@@ -294,6 +306,7 @@ def create_partitions(call: Call) -> Any:
         if name in topics and names[name] == 1)
 
     def add(asked: Any, _row: Any) -> None:
+        call.cluster.check_controller(call.node)
         if names[asked.name] > 1:
             what = "Duplicate topic name." if kraft else "Duplicate topic in request."
             raise ApiError(ErrorCode.INVALID_REQUEST, what)
@@ -314,8 +327,9 @@ def create_partitions(call: Call) -> Any:
         assignments = None if asked.assignments is None else [list(one.broker_ids) for one in asked.assignments]
         more = asked.count - have
         if assignments is not None and len(assignments) == more and kraft:
-            for ids in assignments:
+            for index, ids in enumerate(assignments, have):
                 check_replicas(call, ids, topic.replication_factor)
+                _check_in_service(call, index, ids)
         elif assignments is not None and not kraft:
             _check_more_with_zookeeper(call, topic, more, assignments)
         call.cluster.add_partitions(topic, asked.count, assignments, call.message.validate_only)

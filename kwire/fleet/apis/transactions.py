@@ -217,7 +217,7 @@ def describe_producers(call: Call) -> Any:
             except ApiError as error:
                 raise ApiError(error.code, error.message) from None
         partition = call.cluster.partition(topic, index)
-        call.cluster.leads(call.node, partition)
+        call.cluster.has_replica(call.node, partition)
         row.active_producers = [
             response.ProducerState(
                 producer_id=producer, producer_epoch=state.epoch, last_sequence=state.last_sequence,
