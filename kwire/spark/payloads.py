@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
+from operator import length_hint
 from struct import Struct
 from typing import Any
 
@@ -16,7 +17,8 @@ from kwire.errors import CorruptBatchError, KwireError, LimitError
 from kwire.spark.schema import arrow_schema, as_spark_array, fields_schema
 from kwire_c.record_batch import CODEC_MASK, LOG_OVERHEAD, RECORD_BATCH_OVERHEAD
 
-# a group ends at this many bytes, so that large values and high compression stay small in memory
+# a group ends at this many bytes, and reading it after so many decompressed ones: large values and high compression
+# stay small in memory
 GROUP_BYTES = 8 << 20
 GROUP_PACKED_BYTES = 512 << 10
 _fields = Struct(">8xi4xb4xh34xi").unpack_from  # of a batch of magic 2: length, magic, attributes, count
@@ -115,15 +117,16 @@ def row_batches(
     schema = arrow_schema(fields_schema(fields, permissive))
     maker = _Maker(fields, schema, permissive, control, max_batch_bytes, numbered)
     for group in _groups(payloads):
-        try:
-            rows, numbers = maker.rows([piece.data for piece in group], group)
-        except (CorruptBatchError, LimitError):
-            yield from maker.one_by_one(group)
-            continue
-        for at in range(0, rows.num_rows, 2 * BATCH_ROWS) if rows.num_rows > 2 * BATCH_ROWS else (0,):
-            size = 2 * BATCH_ROWS
-            if rows.num_rows:
-                yield rows.slice(at, size), None if numbers is None else numbers.slice(at, size)
+        while group:
+            try:
+                rows, numbers, group = maker.rows(group)
+            except (CorruptBatchError, LimitError):
+                yield from maker.one_by_one(group)
+                break
+            for at in range(0, rows.num_rows, 2 * BATCH_ROWS) if rows.num_rows > 2 * BATCH_ROWS else (0,):
+                size = 2 * BATCH_ROWS
+                if rows.num_rows:
+                    yield rows.slice(at, size), None if numbers is None else numbers.slice(at, size)
 
 
 def _int64(numbers: list[int]) -> pa.Array:
@@ -137,10 +140,19 @@ class _Maker:
         self.shifted = "batch_position" in fields
         needed = fields if fields else ("offset",)
         self.needed = (*needed, "source") if numbered or self.shifted else needed
-        self.options: dict[str, Any] = {"control": control, "max_batch_bytes": max_batch_bytes}
+        self.options: dict[str, Any] = {"control": control, "max_batch_bytes": max_batch_bytes, "budget": GROUP_BYTES}
 
-    def rows(self, data: list[Any], pieces: list[_Piece]) -> tuple[pa.RecordBatch, pa.Array | None]:
-        columns = record_columns.columns(data, self.needed, **self.options)
+    def rows(self, pieces: list[_Piece]) -> tuple[pa.RecordBatch, pa.Array | None, list[_Piece]]:
+        """The rows of pieces, the numbers of their payloads, and the pieces that are left for another call."""
+        inputs = iter([(piece.data, source, 0) for source, piece in enumerate(pieces)])
+        total = sum([len(piece.data) for piece in pieces])
+        columns = record_columns.gather_columns(inputs, self.needed, total=total, **self.options)
+        rest = pieces[len(pieces) - length_hint(inputs) :]
+        if columns.stopped is not None:
+            piece = pieces[len(pieces) - len(rest) - 1]
+            if columns.stopped < len(piece.data):
+                part = memoryview(piece.data)[columns.stopped :]
+                rest = [_Piece(piece.number, piece.shift + columns.stopped, part), *rest]
         with_source = len(self.needed) > len(self.fields) and "source" in self.needed
         source = pa.array(columns["source"]) if with_source else None
         arrays = []
@@ -155,8 +167,8 @@ class _Maker:
             arrays.append(pa.nulls(len(columns), pa.string()))
         numbers = _int64([piece.number for piece in pieces]).take(source) if self.numbered else None
         if not arrays:  # from_arrays would make it empty
-            return pa.RecordBatch.from_struct_array(pa.nulls(len(columns), pa.struct([]))), numbers
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema), numbers
+            return pa.RecordBatch.from_struct_array(pa.nulls(len(columns), pa.struct([]))), numbers, rest
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema), numbers, rest
 
     def one_by_one(self, group: list[_Piece]) -> Iterator[tuple[pa.RecordBatch, pa.Array | None]]:
         """As rows(), batch by batch, for a group with a bad batch, which gives a row or raises its error."""
@@ -173,6 +185,6 @@ class _Maker:
                     continue
                 at = batch.position
                 part = piece.data[at:at + batch.size]
-                rows, numbers = self.rows([part], [_Piece(piece.number, piece.shift + at, part)])
+                rows, numbers, _ = self.rows([_Piece(piece.number, piece.shift + at, part)])
                 if rows.num_rows:
                     yield rows, numbers

@@ -104,6 +104,22 @@ def test_arrow_equals_tuples(codec: str) -> None:
 
 
 @pytest.mark.quick
+def test_groups_are_small_however_much_their_payloads_compress() -> None:
+    """Kept together by their own sizes they would take gigabytes, or more than a column can hold."""
+    from kwire.spark import decode_records
+
+    fields = ("offset", "batch_position", "value")
+    small = [kwire.build_batch([(START, None, bytes(3 << 20))], codec="zstd", base_offset=at) for at in range(20)]
+    data = [small[0], b"".join(small[1:9]), *small[9:], damaged(batch(20, 1), 70)]
+    found = []
+    with pytest.raises(kwire.CorruptBatchError, match=f"at payload {len(data) - 1}, offset 20, byte 0"):
+        found.extend(decode_records(fields, "arrow")(data))
+    assert len(found) == 8 and all(part["value"].nbytes < 12 << 20 for part in found)  # the last two one by one
+    rows = [row for part in found for row in zip(*part.to_pydict().values(), strict=True)]
+    assert rows == list(decode_records(fields)(data[:-1]))
+
+
+@pytest.mark.quick
 def test_headers_and_extreme_timestamps() -> None:
     from kwire.spark import decode_records
 
