@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
 from itertools import repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 OUTPUTS = ("tuple", "row", "arrow")
 TIMESTAMP_TYPES = {"none": -1, "create": 0, "log_append": 1}
+_KEPT_BYTES = 32 << 20  # of kept columns in one Arrow batch, about
 
 # fields that are the same for all records of a batch
 _OF_BATCH: dict[str, Callable[[Any], Any]] = {
@@ -136,11 +138,55 @@ class _ColumnDecoder:
         for batch in batches:
             payloads = _buffers(batch.column(self.columns.index(self.payload)), self.payload)
             kept = [batch.column(self.columns.index(name)) for name in self.keep]
+            repeats = _Repeats(kept)
             for rows, numbers in row_batches(payloads, decoder.fields, decoder.permissive, decoder.control,
                                              decoder.max_batch_bytes, numbered=bool(kept)):
-                arrays = [column.take(numbers) for column in kept]
                 names = [*self.keep, *rows.schema.names]
-                yield pa.RecordBatch.from_arrays([*arrays, *rows.columns], names=names) if names else rows
+                if numbers is None:
+                    yield pa.RecordBatch.from_arrays(rows.columns, names=names) if names else rows
+                    continue
+                for start, stop in repeats.pieces(numbers):
+                    arrays = [column.take(numbers.slice(start, stop - start)) for column in kept]
+                    columns = rows.slice(start, stop - start).columns
+                    yield pa.RecordBatch.from_arrays([*arrays, *columns], names=names)
+
+
+class _Repeats:
+    """The sizes of kept values, which are repeated for each record of their payload."""
+
+    def __init__(self, kept: list[pa.Array]) -> None:
+        self.kept = kept
+        self.sizes: pa.Array | None = None  # of the values of each payload, when they are first needed
+
+    def pieces(self, numbers: pa.Array) -> Iterator[tuple[int, int]]:
+        """Yield the ranges of rows whose kept values are about _KEPT_BYTES, one row at least. numbers: of the payloads.
+
+        A large value, or many records, would take gigabytes, or more than a column can hold.
+        """
+        import pyarrow.compute as pc
+
+        rows, start, size = len(numbers), 0, 0
+        if rows * sum(column.nbytes for column in self.kept) > _KEPT_BYTES:
+            if self.sizes is None:
+                self.sizes = reduce(pc.add, map(_sizes, self.kept))
+            sizes = self.sizes.take(numbers)
+            for row, more in enumerate(sizes.to_pylist() if pc.sum(sizes).as_py() > _KEPT_BYTES else ()):
+                if size and size + more > _KEPT_BYTES:
+                    yield start, row
+                    start, size = row, 0
+                size += more
+        yield start, rows
+
+
+def _sizes(column: pa.Array) -> pa.Array:
+    """The bytes of each value of an Arrow column, about."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    types, kind = pa.types, column.type
+    if types.is_binary(kind) or types.is_string(kind) or types.is_large_binary(kind) or types.is_large_string(kind):
+        return pc.fill_null(pc.binary_length(column), 0).cast(pa.int64())
+    return pa.array([column.slice(at, 1).nbytes for at in range(len(column))], pa.int64())
 
 
 def _buffers(column: Any, name: str) -> Iterator[Any]:

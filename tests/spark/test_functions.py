@@ -272,6 +272,27 @@ def test_every_binary_layout_of_arrow(kind: pa.DataType) -> None:
         list(decode([pa.RecordBatch.from_arrays([pa.array(["x"]), pa.array([1])], names=["p", "n"])]))
 
 
+@pytest.mark.quick
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_binary(), pa.list_(pa.string())])
+def test_large_kept_values_are_repeated_in_small_batches(kind: pa.DataType) -> None:
+    """All together they would take gigabytes, or more than a column can hold."""
+    from kwire.spark.functions import RecordDecoder, _ColumnDecoder
+
+    text: Any = "x" * (1 << 20)
+    kept = [text, None, "y"] if not pa.types.is_list(kind) else [[text], None, ["y"]]
+    payloads = pa.array([batch(0, 200), batch(200, 2), batch(202, 5_000)])
+    decode = _ColumnDecoder(RecordDecoder(("offset",), "arrow", "FAILFAST", False, 1 << 20), ["p", "k", "n"], "p",
+                            ("k", "n"))
+    rows, at = pa.array(kept, kind), 0
+    for part in decode([pa.RecordBatch.from_arrays([payloads, rows, pa.array([7, 8, 9])], names=["p", "k", "n"])]):
+        assert part.num_rows and part["k"].nbytes < 34 << 20
+        of = [0 if offset < 200 else 1 if offset < 202 else 2 for offset in range(at, at + part.num_rows)]
+        assert part["offset"].to_pylist() == list(range(at, at + part.num_rows))
+        assert part["k"].equals(rows.take(pa.array(of))) and part["n"].to_pylist() == [7 + number for number in of]
+        at += part.num_rows
+    assert at == 5_202
+
+
 def test_records_refuses_wrong_columns(spark: SparkSession) -> None:
     from kwire.spark import records
 
