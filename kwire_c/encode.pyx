@@ -527,6 +527,9 @@ cdef int put_tag(Out *o, const kw_op *op, char *self) noexcept:
             return kw_in(&o.f, op.field, -1)
         o.inside_tag -= 1
     size = (o.at - o.start) - start - 1
+    if size > 0x7ffffffe:
+        refuse_number(o, "%d bytes exceed what a tag can hold", size)
+        return kw_in(&o.f, op.field, -1)
     width = kw_write_uvarint(length, size) - length
     if width > 1:
         if ensure(o, width) < 0:

@@ -240,6 +240,13 @@ def unknown_tag(_: Path) -> None:
         message.unknown_tags.clear()
 
 
+def known_tag(_: Path) -> None:
+    """The same, of a field: past 4 GiB the size that was written was another one."""
+    kind = kwire.messages.FetchResponse
+    message = kind(node_endpoints=[kind.NodeEndpoint(host="x" * 32767)] * 66_000)
+    expect(apart.refused(lambda: kwire.encode(message, 16)), "written")
+
+
 def one_record(size: int) -> Callable[[Path], None]:
     """A valid batch of one record of this many bytes: read as an object, refused or read as columns."""
 
@@ -427,6 +434,7 @@ CASES: dict[str, Case] = {
     "one record, 1 GiB": Case(one_record(GIB), False, 4 * GIB),
     "one record, 2 GiB": Case(one_record((1 << 31) - 1), False, 9 * GIB),
     "an unknown tag, 2 GiB": Case(unknown_tag, False, 5 * GIB),
+    "a known tag, 2 GiB": Case(known_tag, False, 5 * GIB),
     "zeros at the end, 2 GiB": Case(preallocated(2 * GIB + 100), False),
     "zeros at the end, 4 GiB": Case(preallocated(4 * GIB + 100), False),
     "zeros at the end, 10 GiB": Case(preallocated(10 * GIB), False),
