@@ -110,7 +110,10 @@ def check_source_schema(schema: spark.StructType) -> None:
 
 
 def check_types(schema: spark.StructType, columns: Mapping[str, spark.DataType]) -> None:
-    """Raise ValueError for a user's schema without columns, or with one, or a type, that is not among columns."""
+    """Raise ValueError for a user's schema without columns, or with one, or a type, that is not among columns.
+
+    And for NOT NULL, with which Spark takes a null for a value: any column may be null, at least in mode PERMISSIVE.
+    """
     if not schema.fields:
         raise ValueError(f"the schema has no columns: expected one at least of {', '.join(columns)}")
     for number, field in enumerate(schema.fields):
@@ -123,6 +126,16 @@ def check_types(schema: spark.StructType, columns: Mapping[str, spark.DataType])
             raise ValueError(
                 f'column "{field.name}" has type {known.simpleString()}, not {field.dataType.simpleString()}'
             )
+        if not _is_nullable(field):
+            raise ValueError(f'column "{as_typed(field.name)}" may have nulls: leave NOT NULL out of the schema')
+
+
+def _is_nullable(field: spark.StructField) -> bool:
+    """Return whether a field of a schema may be null, and all within it."""
+    kind = field.dataType
+    if isinstance(kind, spark.ArrayType):
+        return field.nullable and _is_nullable(spark.StructField("", kind.elementType, kind.containsNull))
+    return field.nullable and (not isinstance(kind, spark.StructType) or all(map(_is_nullable, kind.fields)))
 
 
 def fields_schema(fields: Iterable[str], permissive: bool) -> spark.StructType:

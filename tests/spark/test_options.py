@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
+from pyspark.sql.types import ArrayType, BinaryType, LongType, StringType, StructField, StructType, TimestampType
 
 from kwire.spark import options as spark_options
 from kwire.spark.capture import capture_schema
 from kwire.spark.options import BATCH, EARLIEST, LATEST, NAMES, OF_OTHER_SOURCES, OPTIONS, STREAM, parse
 from kwire.spark.packing import Portion, ReadTask, SegmentRange
 from kwire.spark.partitions import Pushed, tasks
-from kwire.spark.schema import check_columns, check_source_schema, source_schema
+from kwire.spark.schema import HEADERS, check_columns, check_source_schema, source_schema
 from kwire.spark.stream import SegmentStreamReader
 from kwire.storage.batches import scanner
 from tests.spark.logs import batch, segment
@@ -169,7 +169,7 @@ def test_schema_of_spark_kafka_source() -> None:
 
 
 def test_user_schema_is_checked() -> None:
-    check_source_schema(StructType([StructField("offset", LongType(), False)]))
+    check_source_schema(StructType([StructField("offset", LongType()), StructField("headers", HEADERS)]))
     check_source_schema(StructType([StructField("timestamp", TimestampType())]))
     with pytest.raises(ValueError, match='unknown column "offsets"; the columns are key, '):
         check_source_schema(StructType([StructField("offsets", LongType())]))
@@ -179,6 +179,11 @@ def test_user_schema_is_checked() -> None:
     for fields, text in (([], "the schema has no columns"), ([offset, offset], '"offset" is twice in the schema')):
         with pytest.raises(ValueError, match=text):
             check_source_schema(StructType(fields))
+    for kind in (StructField("offset", LongType(), False), StructField("headers", HEADERS, False),
+                 StructField("headers", ArrayType(HEADERS.elementType, False)), StructField("headers", ArrayType(
+                     StructType([HEADERS.elementType["key"], StructField("value", BinaryType(), False)])))):
+        with pytest.raises(ValueError, match=f'column "{kind.name}" may have nulls: leave NOT NULL out of the schema'):
+            check_source_schema(StructType([kind]))
 
 
 @pytest.mark.parametrize("name", ["startingOffsets", "endingOffsets", "storageOptions", "paths"])
