@@ -240,8 +240,8 @@ cdef dict _STRUCT_FORMATS = {b"c": "b", b"s": "h", b"S": "H", b"i": "i", b"I": "
 cdef class Column:
     """One column of RecordColumns or MessageColumns: an Arrow array in one chunk or more.
 
-    pyarrow.array(column), pyarrow.chunked_array(column) (from pyarrow 16 on) and polars.Series(column) accept it; a
-    fixed-width column without nulls in one chunk also supports the buffer protocol.
+    pyarrow.array(column), pyarrow.chunked_array(column) (from pyarrow 16 on), polars.Series(column) and
+    numpy.asarray(column) accept it; a fixed-width column without nulls in one chunk also supports the buffer protocol.
     """
 
     cdef readonly str name
@@ -347,6 +347,15 @@ cdef class Column:
             parts = [numpy.asarray(record_column(self.name, [chunk])) for chunk in self.chunks]
         array = parts[0] if len(parts) == 1 else numpy.concatenate(parts)
         return array.view("datetime64[ms]") if self.chunks is not None and self.name == "timestamp" else array
+
+    def __array__(self, dtype=None, copy=None):
+        """What numpy.asarray(column) gives where there is no buffer, as the buffer has it; else it were one object."""
+        import numpy
+
+        array = self.to_numpy()
+        if self.struct_format is not None:
+            array = array.view(self.struct_format.decode())
+        return numpy.array(array, dtype=dtype, copy=copy)
 
     def to_pylist(self):
         """The values as a list, as pyarrow's to_pylist gives them: bytes, str, int, aware datetime, dict, list, None.
