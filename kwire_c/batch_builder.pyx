@@ -433,6 +433,7 @@ cdef class ArrowRows:
     cdef kw_arrow_rows c
     cdef int64_t first       # the row of the whole input at which the arrays begin
     cdef bint has_array      # a single array, not a stream
+    cdef bint has_offsets    # a column of offsets, which the first arrays may have no rows of
     cdef bint was_given
 
     def __cinit__(self, columns):
@@ -537,6 +538,7 @@ cdef class ArrowRows:
             seen.add(name)
         if b"value" not in seen:
             raise EncodeError("column is missing", path="value")
+        self.has_offsets = b"offset" in seen
         self.c.rows = rows
         self.c.first = first
         if array != NULL:
@@ -1026,7 +1028,7 @@ def build_batches(
     batches.rows = ArrowRows(columns)
     while batches.rows.next():
         batches.fill.at = 0
-        if not batches.rows.c.offset.values:
+        if not batches.rows.has_offsets:
             batches.fill.has_next = True
         elif batches.fill.next and not batches.fill.has_next:
             raise EncodeError("base_offset cannot be given with a column of offsets", path="base_offset")

@@ -427,6 +427,17 @@ def test_an_array_of_no_rows_gives_no_batches() -> None:
     assert kwire.build_batches(pa.array([], type=pa.struct([("value", pa.binary())]))) == []
 
 
+def test_a_first_chunk_of_no_rows_and_no_buffers() -> None:
+    """It was taken for one without offsets: base_offset was ignored without a word, and offsets below 0 refused."""
+    empty, offsets = pa.Array.from_buffers(pa.int64(), 0, [None, None]), pa.array([-5, -4])
+    source = pa.table({"offset": pa.chunked_array([empty, offsets]),
+                       "value": pa.chunked_array([pa.array([], pa.binary()), pa.array([b"x", b"y"])])})
+    [(batch, first, count)] = kwire.build_batches(source)
+    assert (first, count) == (0, 2) and kwire.columns(batch)["offset"].to_pylist() == [-5, -4]
+    with pytest.raises(kwire.EncodeError, match="base_offset cannot be given with a column of offsets"):
+        kwire.build_batches(source, base_offset=3)
+
+
 @pytest.mark.parametrize(("name", "kind"), [
     ("value", pa.int32()), ("key", pa.float64()), ("timestamp", pa.string()), ("offset", pa.int32()),
     ("headers", pa.list_(pa.binary())), ("headers", pa.list_(pa.struct([("key", pa.string())]))),
