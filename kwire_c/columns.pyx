@@ -240,8 +240,8 @@ cdef dict _STRUCT_FORMATS = {b"c": "b", b"s": "h", b"S": "H", b"i": "i", b"I": "
 cdef class Column:
     """One column of RecordColumns or MessageColumns: an Arrow array in one chunk or more.
 
-    pyarrow.array(column), pyarrow.chunked_array(column) (from pyarrow 16 on), polars.Series(column) and
-    numpy.asarray(column) accept it; a fixed-width column without nulls in one chunk also supports the buffer protocol.
+    pyarrow.array(column), pyarrow.chunked_array(column) (from pyarrow 16 on), numpy.asarray(column) and the Series of
+    polars and pandas accept it; a fixed-width column without nulls in one chunk also supports the buffer protocol.
     """
 
     cdef readonly str name
@@ -363,6 +363,10 @@ cdef class Column:
         A timestamp that no datetime holds (years below 1 or above 9999) is its number of milliseconds.
         """
         return column_cells(self, 0, len(self), INT32_MAX)
+
+    def __iter__(self):
+        """The values of to_pylist. pandas.Series takes what is not iterable for one value."""
+        return iter(self.to_pylist())
 
     def __repr__(self):
         return f"<Column {self.name!r}: {len(self)} rows in {len(self.nodes())} chunks>"

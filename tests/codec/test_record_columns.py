@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 import duckdb
 import numpy
+import pandas
 import polars
 import pyarrow
 import pytest
@@ -98,13 +99,15 @@ def test_other_columns_give_numpy_objects_and_no_buffer(data, views):
     assert pyarrow.array(columns["value"]).type == (pyarrow.binary_view() if views else pyarrow.binary())
 
 
-def test_numpy_takes_a_column_for_an_array() -> None:
-    """Also one without a buffer, which it took for one object."""
+def test_numpy_and_pandas_take_a_column_for_an_array() -> None:
+    """Also one without a buffer, which they took for one object."""
     data = kwire.build_batch([(1, b"k", b"v" * 20, [("h", b"x")]), (2, None, b"w" * 20)])
     columns = kwire.columns(data, ["key", "headers", "offset"])
     assert numpy.asarray(columns["key"]).tolist() == [b"k", None]
     assert numpy.asarray(columns["headers"]).tolist() == [(("h", b"x"),), ()]
     assert numpy.asarray(columns["offset"], dtype="float32").tolist() == [0.0, 1.0]
+    assert pandas.Series(columns["key"]).tolist() == list(columns["key"]) == [b"k", None]
+    assert pandas.DataFrame({name: columns[name] for name in ("key", "offset")}).shape == (2, 2)
     two = gather([data, data], ("timestamp", "value"), max_batch_bytes=1 << 20, chunk_bytes=60)["timestamp"]
     assert "2 chunks" in repr(two) and numpy.asarray(two).tolist() == [1, 2, 1, 2]
     named = kwire.columns_of("MetadataResponse", 1, [kwire.encode(messages.MetadataResponse(controller_id=7), 1)])

@@ -15,6 +15,7 @@ pytestmark = [pytest.mark.quick, pytest.mark.checkout]
 KNOWN = ("dict[str, Any]", "NDArray[Any]")
 # full name -> why its type cannot be known
 UNKNOWN = {
+    "kwire.Column.__iter__": "Iterator[Any]",  # of the column's type
     "kwire.Column.to_pylist": "list[Any]",  # of the column's type
     "kwire.storage.SideFile.rows": "Sequence[tuple[Any, ...]]",  # of the kind of file
 }
