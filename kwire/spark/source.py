@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyspark
 from pyspark.errors import AnalysisException
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+
+try:
+    from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+except ModuleNotFoundError as missing:
+    raise ImportError(
+        f'the format "kwire" needs Spark 4.0 or newer, not {pyspark.__version__}', name=missing.name) from missing
 
 from kwire.spark.options import BATCH, INTERNAL_KINDS, LOG_KINDS, STREAM, Options, parse
 from kwire.spark.schema import check_columns, check_source_schema, check_types, source_schema

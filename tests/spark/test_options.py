@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import pyspark
 import pytest
 from pyspark.sql.types import ArrayType, BinaryType, LongType, StringType, StructField, StructType, TimestampType
 
@@ -166,6 +169,17 @@ def test_schema_of_spark_kafka_source() -> None:
     both = source_schema(True, True)
     assert both.names[-2:] == ["headers", "_corrupt_record"]
     assert both["headers"].dataType.simpleString() == "array<struct<key:string,value:binary>>"
+
+
+def test_an_older_spark_is_named() -> None:
+    """PySpark 3.5 has no data sources in Python, and said only which module of its own is not there."""
+    code = ('import sys; sys.modules["pyspark.sql.datasource"] = None\n'
+            "import kwire.spark\n"
+            "assert kwire.spark.decode_records\n"
+            "kwire.spark.register")
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode == 1
+    assert f'ImportError: the format "kwire" needs Spark 4.0 or newer, not {pyspark.__version__}' in ran.stderr
 
 
 def test_user_schema_is_checked() -> None:
