@@ -483,6 +483,8 @@ cdef class ArrowRows:
         if status:
             words = self.stream.get_last_error(&self.stream)
             text = words.decode("utf-8", "replace") if words != NULL else f"error {status}"
+            if text.rstrip().endswith("\nKeyboardInterrupt"):  # of the caller's generator: pyarrow keeps the text alone
+                raise KeyboardInterrupt
             raise EncodeError(f"the Arrow stream failed: {printable(text[:1000])}", path="columns")
         return 0
 

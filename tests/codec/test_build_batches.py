@@ -6,6 +6,7 @@ import ctypes
 import itertools
 import random
 import threading
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -425,6 +426,20 @@ def test_two_threads():
 
 def test_an_array_of_no_rows_gives_no_batches() -> None:
     assert kwire.build_batches(pa.array([], type=pa.struct([("value", pa.binary())]))) == []
+
+
+def test_an_interrupt_in_the_callers_generator_stays_one() -> None:
+    """pyarrow makes a failed stream of it, which says it in its text: a program that goes on after errors went on."""
+    schema = pa.schema([("value", pa.binary())])
+
+    def batches(error: BaseException) -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch([pa.array([b"x"])], schema=schema)
+        raise error
+
+    for error, expected in ((KeyboardInterrupt(), KeyboardInterrupt), (MemoryError(), MemoryError),
+                            (ValueError("no KeyboardInterrupt"), kwire.EncodeError)):
+        with pytest.raises(expected):
+            kwire.build_batches(pa.RecordBatchReader.from_batches(schema, batches(error)))
 
 
 def test_a_first_chunk_of_no_rows_and_no_buffers() -> None:
