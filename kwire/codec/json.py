@@ -18,7 +18,8 @@ _ESCAPE = re.compile(r"\\(?:u00[01][0-9a-f]|.)")
 def json_text(value: Any, *, unknown_tags: bool = True) -> str:
     """A JSON value as Jackson's JsonNode.toString writes it, which is what Kafka's tools print: on one line.
 
-    Characters outside of ASCII are as they are; doubles are as Java's Double.toString writes them ("1.0E7").
+    Characters outside of ASCII are as they are; doubles are as Double.toString of Java 19 and newer writes them
+    ("1.0E7"): older ones write a digit too many of one in a hundred.
     unknown_tags=False: without those of messages, as Java leaves them out. Raises TypeError for what is no JSON value.
     """
     kind = type(value)
@@ -82,7 +83,7 @@ def _upper(found: re.Match[str]) -> str:
 
 
 def java_double(value: float) -> str:
-    """A double as java.lang.Double.toString writes it: 100.0, 1.0E7, 1.0E-4, NaN, -Infinity."""
+    """A double as java.lang.Double.toString writes it, of Java 19 and newer: 100.0, 1.0E7, 1.0E-4, NaN, -Infinity."""
     if not isfinite(value):
         return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
     if value == 0 or 1e-3 <= abs(value) < 1e7:
