@@ -228,9 +228,10 @@ def double(text):
     return float(text)
 
 
-cdef int whole(object value) except -1:
+cdef int whole(object value, Py_ssize_t number=-1) except -1:
+    """Check that a value is a whole number; number: its place in a list."""
     if not isinstance(value, int) or isinstance(value, bool):
-        raise Refusal(f"expected a number, got {type(value).__name__}")
+        raise Refusal(f"expected a number, got {type(value).__name__}", *([] if number < 0 else [f"[{number}]"]))
     return 0
 
 
@@ -269,8 +270,8 @@ cdef int from_value(const kw_op *op, PyObject *self, object value) except -1:
 
 cdef object from_list(const kw_op *op, list items):
     if op.code == KW_ARRAY_INT:
-        for item in items:
-            whole(item)
+        for number, item in enumerate(items):
+            whole(item, number)
         return take_ints(op.field, items)
     if op.code == KW_ARRAY_STRING:
         return texts(items, "a string")

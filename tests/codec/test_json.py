@@ -44,6 +44,8 @@ WHOLE = {
     *((Fetch, {"topics": [{"topicId": text, "partitions": []}]}, ".topics[0].topic_id", "uuid") for text in (
         "AAAA AAAA!AAAAAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAA+Q", "AAAAAAAAAAAAAAAAAAAAAQ==AAAA", "A" * 21 + "Q=",
         "AAAAAAAAAAAAAAAAAAAAAQ\n")),
+    (Fetch, {"forgottenTopicsData": [{"topicId": "A" * 22, "partitions": [1, 2, "3"]}]},
+     ".forgotten_topics_data[0].partitions[2]", "a number, got str"),
     (Fetch, {"replicaState": []}, ".replica_state", "an object, got list"),
     (Fetch, {"_unknownTags": []}, "._unknownTags", "an object, got list"),
     (Fetch, {"_unknownTags": {"x": ""}}, "._unknownTags", "invalid tag number"),
@@ -64,7 +66,7 @@ WHOLE = {
     ("SaslAuthenticateRequest", {"authBytes": 5}, ".auth_bytes", "base64, got int"),
     *((Fetch, {"isolationLevel": number}, ".isolation_level", f"{number} is out of range of int8")
       for number in (128, 255, 256, -129)),  # Kafka's converters take 128 to 256 less 128
-    ("ListConfigResourcesRequest", {"resourceTypes": [1, "2"]}, ".resource_types", "a number, got str"),
+    ("ListConfigResourcesRequest", {"resourceTypes": [1, "2"]}, ".resource_types[1]", "a number, got str"),
     ("ListConfigResourcesRequest", {"resourceTypes": [128]}, ".resource_types", "out of range of int8"),
     ("DeleteTopicsRequest", {"topicNames": ["a", 5]}, ".topic_names[1]", "a string, got int"),
 ])
