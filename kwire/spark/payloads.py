@@ -81,20 +81,23 @@ def _groups(payloads: Iterable[Any]) -> Iterator[list[_Piece]]:
         start = at = 0
         try:
             for batch in read_batches(data, verify_crc=False):
+                if room <= 0:  # only here, where another header is: the length of a damaged batch may be wrong
+                    group.append(_Piece(number, start, data[start:at]))
+                    yield group
+                    group, room, start = [], 1.0, at
                 size = batch.size
                 at += size
                 packed = batch.codec != "none"
                 rows = size // BYTES_A_LEGACY_ROW if packed and batch.magic < 2 else len(batch)
                 room -= _share(rows, size, packed)
-                if room <= 0:
-                    group.append(_Piece(number, start, data[start:at]))
-                    yield group
-                    group, room, start = [], 1.0, at
             end = at
         except KwireError:
             end = len(data)
         if end > start:
             group.append(_Piece(number, start, data[start:end]))
+        if room <= 0:
+            yield group
+            group, room = [], 1.0
     if group:
         yield group
 

@@ -104,6 +104,20 @@ def test_arrow_equals_tuples(codec: str) -> None:
 
 
 @pytest.mark.quick
+def test_a_damaged_length_is_one_bad_row_wherever_a_group_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    from kwire.spark import decode_records
+
+    monkeypatch.setattr("kwire.spark.payloads.BATCH_ROWS", 1)
+    bad = bytearray(batch(3))
+    bad[11] -= 5  # the end of the length: no header follows there
+    data = [bytearray(batch(0) + bad + batch(6)), batch(9)]
+    rows = list(decode_records(FIELDS, mode="PERMISSIVE")(data))
+    parts = decode_records(FIELDS, "arrow", mode="PERMISSIVE")(data)
+    found = [row for part in parts for row in part.to_pylist()]
+    assert [row["offset"] for row in found] == [row[0] for row in rows] == [0, 1, 2, None, 9, 10, 11]
+
+
+@pytest.mark.quick
 def test_groups_are_small_however_much_their_payloads_compress() -> None:
     """Kept together by their own sizes they would take gigabytes, or more than a column can hold."""
     from kwire.spark import decode_records
