@@ -16,8 +16,8 @@ from kwire.cli.dump_dialects import Dialect, dialect
 from kwire.cli.dump_old_decoders import offsets_text, transaction_text
 from kwire.cli.dump_text import batch_line, batch_values, producer_line, record_lines, record_values
 from kwire.cli.terminal import shown_json
+from kwire.java_semantics import computed_order, java_hash, scala_order
 from kwire.output import check_standard_output
-from kwire.storage.formatting.java_semantics import computed_order, java_hash, scala_order
 from kwire.storage.places.filesystem import is_stream, is_url, open_file, open_unnamed, plain, shown
 from kwire.storage.side_files.checkpoints import ProducerState, producer_entries, producer_snapshot_damage, small_file
 from kwire_c.printable import brief, printable

@@ -76,7 +76,7 @@ def dump(paths: tuple[str, ...], listed: str | None, as_lines: bool, **options: 
         raise click.ClickException('Missing required argument "[files]" (see kwire log dump --help)')
     from kwire.cli.dump_files import Dump, Output
     from kwire.errors import WrongFileError
-    from kwire.storage.formatting.java_semantics import java_path
+    from kwire.java_semantics import java_path
 
     with Output(as_lines) as out:
         try:

@@ -12,7 +12,7 @@ from typing import Any
 from kwire.cli.dump_decoders import Decoded, NotDecoded, java_json
 from kwire.codec.messages import decode
 from kwire.errors import KwireError
-from kwire.storage.formatting.java_semantics import java_hash, scala_order, topic_partition_hash
+from kwire.java_semantics import java_hash, scala_order, topic_partition_hash
 from kwire.storage.internal.internal_topics import TRANSACTION_STATES
 from kwire_c.plan import message_of
 from kwire_c.record_batch import Record

@@ -12,10 +12,10 @@ from typing import Any
 
 from kwire import schema
 from kwire.cli.argparse4j import ArgumentError, Parser
+from kwire.java_semantics import java_int, java_trim
 from kwire.net.feature_updates import FeatureMetadata, FeatureUpdate, FeatureUpdateError
 from kwire.schema.feature_levels import METADATA_VERSION, MetadataVersion
 from kwire.storage.formatting.errors import FormatterError
-from kwire.storage.formatting.java_semantics import java_int, java_trim
 from kwire.storage.formatting.levels import default_level, name_and_level, other_features, version_from_text
 from kwire.storage.formatting.mappings import (
     Dependencies,

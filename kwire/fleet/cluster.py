@@ -19,9 +19,9 @@ from kwire.fleet.errors import ApiError, certainly
 from kwire.fleet.logs.log_settings import LogSettings
 from kwire.fleet.logs.partition_log import PartitionLog
 from kwire.fleet.storage import Storage
+from kwire.java_semantics import java_hash
 from kwire.schema import is_at_least
 from kwire.schema.error_codes import ErrorCode
-from kwire.storage.formatting.java_semantics import java_hash
 from kwire.storage.places.discovery import is_topic_name
 from kwire.storage.side_files.uuids import uuid_text
 

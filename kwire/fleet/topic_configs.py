@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from kwire import schema
 from kwire.codec.json import java_double as written_double
 from kwire.fleet.errors import ApiError
+from kwire.java_semantics import java_double
 from kwire.schema.error_codes import ErrorCode
-from kwire.storage.formatting.java_semantics import java_double
 
 # type -> DescribeConfigsResponse.ConfigType
 TYPES = {"boolean": 1, "string": 2, "int": 3, "long": 5, "double": 6, "list": 7}

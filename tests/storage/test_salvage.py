@@ -857,6 +857,8 @@ QUORUM = '{"leaderId":1,"leaderEpoch":1,"votedId":-1,"votedDirectoryId":"AAAAAAA
     ("meta.properties", ""), ("meta.properties", "\0" * 9), ("meta.properties", META.replace("version=1", "version=7")),
     ("meta.properties", META.replace("node.id=1", "node.id=x")), ("meta.properties", META.replace("cluster", "cluste")),
     ("meta.properties", META[:-8]), ("meta.properties", META + "a=\\u12"),
+    ("meta.properties", META.replace("version=1", "version=\\u00a01")), ("meta.properties", "version=0\nnode.id=1\n"),
+    ("meta.properties", META.replace("node.id=1", "node.id=2147483648")),
 ])  # fmt: skip
 def test_files_on_which_no_broker_starts_are_not_copied(name: str, text: str, tmp_path: Path) -> None:
     source, path = tmp_path / "in", tmp_path / "in" / name
@@ -869,6 +871,8 @@ def test_files_on_which_no_broker_starts_are_not_copied(name: str, text: str, tm
 @pytest.mark.quick
 @pytest.mark.parametrize(("name", "text"), [
     ("t-0/quorum-state", QUORUM), ("meta.properties", META), ("meta.properties", "version=0\nbroker.id=1\n"),
+    ("meta.properties", "broker.id=1\n"), ("meta.properties", META.replace("version=1", "version=+1\\u0020")),
+    ("meta.properties", META.replace("node.id=1", "node.id=007") + "node.id=+1\n"),
     ("t-0/quorum-state", '{"clusterId":"","leaderId":-1,"leaderEpoch":0,"votedId":-1,"appliedOffset":0,'
                          '"currentVoters":null,"data_version":0}'),
 ])  # fmt: skip

@@ -8,8 +8,8 @@ from kwire import messages
 from kwire.fleet.apis.registry import Call, handles
 from kwire.fleet.controller.rules import Update
 from kwire.fleet.errors import ApiError
+from kwire.java_semantics import put_order
 from kwire.schema.error_codes import ErrorCode
-from kwire.storage.formatting.java_semantics import put_order
 
 
 @handles("UpdateFeatures", controller=True)

@@ -13,8 +13,8 @@ from kwire.fleet.apis.config_resources import invalid
 from kwire.fleet.apis.registry import Call, handles
 from kwire.fleet.errors import ApiError
 from kwire.fleet.refusals import refusal
+from kwire.java_semantics import put_order
 from kwire.schema.error_codes import ErrorCode
-from kwire.storage.formatting.java_semantics import put_order
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"  # ClientQuotaEntity
 _TYPES = (USER, CLIENT_ID, IP)

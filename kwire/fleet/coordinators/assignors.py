@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import NamedTuple
 from uuid import UUID
 
-from kwire.storage.formatting.java_semantics import put_order
+from kwire.java_semantics import put_order
 
 UNIFORM, RANGE = "uniform", "range"
 ASSIGNORS = (UNIFORM, RANGE)  # group.consumer.assignors

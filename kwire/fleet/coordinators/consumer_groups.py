@@ -14,8 +14,8 @@ from kwire.fleet.coordinators.assignors import ASSIGNORS, Assignment, Partition,
 from kwire.fleet.coordinators.groups import CommittedOffsets
 from kwire.fleet.coordinators.name_patterns import name_pattern
 from kwire.fleet.errors import ApiError
+from kwire.java_semantics import put_order
 from kwire.schema.error_codes import ErrorCode
-from kwire.storage.formatting.java_semantics import put_order
 
 if TYPE_CHECKING:
     from kwire.fleet.cluster import ClusterState

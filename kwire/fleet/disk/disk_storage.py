@@ -50,9 +50,9 @@ from kwire.fleet.logs.partition_log import PartitionLog, epochs_from
 from kwire.fleet.storage import LogPlace, Storage
 from kwire.schema.error_codes import ErrorCode
 from kwire.schema.feature_levels import KRAFT_VERSION
-from kwire.storage.formatting.meta_properties import MetaProperties
 from kwire.storage.metadata.tables import Topic as TopicRecords
 from kwire.storage.places.discovery import is_topic_name, place_of
+from kwire.storage.side_files.meta_properties import MetaProperties
 from kwire.storage.writing.locks import locked_folder, unlock_folder
 
 if TYPE_CHECKING:

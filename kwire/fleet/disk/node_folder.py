@@ -11,13 +11,13 @@ from kwire.errors import KwireError
 from kwire.fleet.coordinators.groups import TopicPartition
 from kwire.fleet.disk.whole_files import write_whole
 from kwire.fleet.releases import Offer
-from kwire.storage.formatting.meta_properties import META_PROPERTIES, MetaProperties
 from kwire.storage.side_files.checkpoints import (
     PartitionOffset,
     offset_checkpoint,
     partition_metadata,
     read_offset_checkpoint,
 )
+from kwire.storage.side_files.meta_properties import META_PROPERTIES, MetaProperties
 from kwire.storage.side_files.uuids import random_directory_id
 from kwire.storage.writing.locks import LOCK_FILE, lock_as_broker, unlock_as_broker
 from kwire.storage.writing.segment_writer import SegmentWriter

@@ -17,8 +17,8 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
     from kwire.storage.formatting.levels import BootstrapMetadata as BootstrapMetadata
     from kwire.storage.formatting.mappings import feature_dependencies as feature_dependencies
     from kwire.storage.formatting.mappings import version_mapping as version_mapping
-    from kwire.storage.formatting.meta_properties import MetaProperties as MetaProperties
     from kwire.storage.formatting.server_config import ServerConfig as ServerConfig
+    from kwire.storage.side_files.meta_properties import MetaProperties as MetaProperties
     from kwire.storage.side_files.uuids import random_uuid as random_uuid
     from kwire.storage.side_files.uuids import uuid_from_text as uuid_from_text
     from kwire.storage.side_files.uuids import uuid_text as uuid_text
@@ -31,7 +31,7 @@ _NAMES = {
     "kwire.storage.formatting.info": ("StorageInfo", "storage_info"),
     "kwire.storage.formatting.levels": ("BootstrapMetadata",),
     "kwire.storage.formatting.mappings": ("feature_dependencies", "version_mapping"),
-    "kwire.storage.formatting.meta_properties": ("MetaProperties",),
+    "kwire.storage.side_files.meta_properties": ("MetaProperties",),
     "kwire.storage.formatting.server_config": ("ServerConfig",),
     "kwire.storage.side_files.uuids": ("random_uuid", "uuid_from_text", "uuid_text"),
 }

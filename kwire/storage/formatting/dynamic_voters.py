@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from kwire import messages
+from kwire.java_semantics import copy_order, java_int, put_order
 from kwire.storage.formatting.errors import FormatterError
-from kwire.storage.formatting.java_semantics import copy_order, java_int, put_order
 from kwire.storage.side_files.uuids import uuid_from_text, uuid_text
 
 

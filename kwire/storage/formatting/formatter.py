@@ -11,12 +11,13 @@ from typing import NamedTuple
 from uuid import UUID
 
 from kwire.codec.arguments import check_each, check_int, check_type
+from kwire.java_semantics import copy_order, put_order
 from kwire.schema import MetadataVersion, metadata_bounds, metadata_versions
 from kwire.schema.feature_levels import KRAFT_VERSION, METADATA_VERSION
 from kwire.storage.formatting.directories import Staging
 from kwire.storage.formatting.dynamic_voters import DynamicVoter, parse_voters, voters_record
+from kwire.storage.formatting.ensemble import MetaPropertiesEnsemble
 from kwire.storage.formatting.errors import FormatterError
-from kwire.storage.formatting.java_semantics import copy_order, put_order
 from kwire.storage.formatting.levels import (
     BootstrapMetadata,
     bootstrap_metadata,
@@ -29,10 +30,10 @@ from kwire.storage.formatting.levels import (
     version_from_text,
     version_of_level,
 )
-from kwire.storage.formatting.meta_properties import META_PROPERTIES, MetaProperties, MetaPropertiesEnsemble
 from kwire.storage.formatting.scram_parser import scram_records
 from kwire.storage.formatting.server_config import BROKER, CONTROLLER, ServerConfig
 from kwire.storage.formatting.snapshots import bootstrap_checkpoint, quorum_snapshot
+from kwire.storage.side_files.meta_properties import META_PROPERTIES, MetaProperties
 from kwire.storage.side_files.uuids import random_directory_id, random_uuid, uuid_from_text, uuid_text
 from kwire_c.printable import brief
 

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from kwire.codec.arguments import check_type
+from kwire.errors import KwireError
+from kwire.java_semantics import java_int, java_path
 from kwire.storage.formatting.errors import FormatterError
-from kwire.storage.formatting.java_semantics import java_int, java_path
-from kwire.storage.formatting.meta_properties import META_PROPERTIES, MetaProperties, meta_properties_in
 from kwire.storage.formatting.server_config import ServerConfig
+from kwire.storage.side_files.meta_properties import META_PROPERTIES, MetaProperties, meta_properties_in
 
 _IN_KRAFT = (
     "The kafka configuration file appears to be for a cluster in KRaft mode, but the directories are formatted for "
@@ -47,7 +48,10 @@ class StorageInfo(NamedTuple):
 
 
 def storage_info(config: ServerConfig) -> StorageInfo:
-    """Look at the directories of a node (StorageTool.infoCommand). Raises OSError for an unreadable meta.properties."""
+    """Look at the directories of a node (StorageTool.infoCommand).
+
+    Raises OSError, FormatterError for a meta.properties that cannot be read.
+    """
     check_type(config, ServerConfig, "config", "a ServerConfig")
     found: list[str] = []
     problems: list[str] = []
@@ -62,10 +66,13 @@ def storage_info(config: ServerConfig) -> StorageInfo:
         if not os.path.exists(meta_path):
             problems.append(f"{path} is not formatted.")
             continue
-        properties = meta_properties_in(path)
+        try:
+            properties = meta_properties_in(path)
+        except KwireError as error:
+            raise FormatterError(str(error)) from None
         try:
             meta = MetaProperties.of(properties) if config.rules.ensemble else _before_3_7(meta_path, properties)
-        except FormatterError as error:
+        except KwireError as error:
             if not config.rules.ensemble and error.args[0].startswith("Failed to parse"):
                 raise
             problems.append(f"Error loading {meta_path}: {error}" if config.rules.ensemble else str(error))

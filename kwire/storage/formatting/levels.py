@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from kwire import messages
+from kwire.java_semantics import java_int, java_trim
 from kwire.schema import FeatureLevel, FeatureRange, MetadataVersion, features, metadata_bounds, metadata_versions
 from kwire.schema.feature_levels import KRAFT_VERSION, METADATA_VERSION, unmet
 from kwire.storage.formatting.errors import FormatterError
-from kwire.storage.formatting.java_semantics import java_int, java_trim
 from kwire.storage.formatting.rules import Rules
 
 

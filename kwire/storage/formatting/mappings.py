@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from kwire.java_semantics import java_int
 from kwire.schema import metadata_bounds
 from kwire.schema.feature_levels import METADATA_VERSION
 from kwire.storage.formatting.errors import FormatterError
-from kwire.storage.formatting.java_semantics import java_int
 from kwire.storage.formatting.levels import default_level, other_features, version_from_text, version_of_level
 from kwire.storage.formatting.rules import Rules
 

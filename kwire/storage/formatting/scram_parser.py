@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from kwire import messages
+from kwire.java_semantics import java_int
 from kwire.storage.formatting.errors import FormatterError
-from kwire.storage.formatting.java_semantics import java_int
 from kwire.storage.formatting.rules import Rules
 from kwire.storage.metadata.scram import MECHANISMS, Mechanism
 from kwire.storage.side_files.uuids import decode_base64

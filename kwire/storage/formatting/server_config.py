@@ -10,10 +10,10 @@ from types import NoneType
 from typing import Any, NamedTuple
 
 from kwire.codec.arguments import check_type
+from kwire.java_semantics import java_double, java_int, java_trim
 from kwire.properties import JOINT, Properties, unescaped
 from kwire.schema import files, is_at_least, metadata_versions, releases
 from kwire.storage.formatting.errors import ConfigError, FormatterError
-from kwire.storage.formatting.java_semantics import java_double, java_int, java_trim
 from kwire.storage.formatting.levels import version_from_text
 from kwire.storage.formatting.properties import read_properties
 from kwire.storage.formatting.rules import rules_of

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import stat
 from collections import deque
@@ -14,14 +13,12 @@ from dataclasses import dataclass, field
 from struct import pack_into
 from types import NoneType
 from typing import Any, NamedTuple
-from uuid import UUID
 
 from kwire.codec.arguments import check_progress, check_type
 from kwire.codec.json import from_json
 from kwire.codec.records import read_batches
 from kwire.errors import CorruptBatchError, DecodeError, KwireError, LimitError, WrongFileError
 from kwire.output import check_local, is_same, mode_of, new_folder, scratch_folder, sync_folder
-from kwire.properties import parse_properties
 from kwire.schema.definitions import message
 from kwire.storage.batches.batch_header import base_offset_at, examine, parse_header
 from kwire.storage.batches.scanner import OBJECT_BYTES, OUT_OF_ORDER, Scanner, Window
@@ -52,8 +49,8 @@ from kwire.storage.side_files.checkpoints import (
     read_producer_snapshot,
     small_file,
 )
+from kwire.storage.side_files.meta_properties import META_PROPERTIES, MetaProperties
 from kwire.storage.side_files.raft_snapshots import check_raft_snapshot
-from kwire.storage.side_files.uuids import uuid_from_text, uuid_text
 from kwire.storage.writing.producer_states import ProducerStates
 from kwire.storage.writing.segment_recovery import base_offset_of
 from kwire.storage.writing.segment_writer import INDEX_INTERVAL_BYTES, SegmentWriter
@@ -63,7 +60,6 @@ from kwire_c.record_batch import CODEC_MASK, LOG_OVERHEAD, MAGIC_OFFSET, RECORD_
 MOST_LISTED = 10_000  # lost regions, and repaired batches, of a partition that are listed one by one
 _MOST_BYTES = (1 << 31) - 1  # of a segment, and offsets in it
 _SEGMENT_FILES = (".log", ".index", ".timeindex", ".txnindex")
-_NUMBER = re.compile("[+-]?[0-9]{1,10}")
 _MOST_HELD = 1000  # batches without a leader epoch after one whose epoch is not decided
 _FRESH = (".index", ".timeindex", ".txnindex", ".snapshot")  # written from what is in the log
 # not copied, so that the broker that starts on the result checks all of it
@@ -387,7 +383,7 @@ class _Salvage:
                 self._copied(path, copy, read_offset_checkpoint)
             elif name.endswith(".checkpoint"):
                 self._copied(path, copy, check_raft_snapshot)
-            elif name == "meta.properties":
+            elif name == META_PROPERTIES:
                 self._copied(path, copy, _check_meta_properties)
             elif name not in _UNTRUE:
                 self.result.not_copied.append(path)
@@ -693,21 +689,10 @@ def _check_quorum_state(path: str) -> None:
 
 
 def _check_meta_properties(path: str) -> None:
-    """Raise DecodeError unless a broker finds its id and its cluster's in the file (MetaProperties.Builder)."""
-    text = small_file(path, None, most=MOST_TEXT).decode("latin-1")
-    try:
-        found = parse_properties(text)
-        version = found.get("version", "").strip()
-        if version not in ("0", "1"):
-            raise ValueError(f"version is {brief(found.get('version'))}, expected 0 or 1")
-        key = "node.id" if version == "1" else "broker.id"
-        if not _NUMBER.fullmatch(found.get(key, "")):
-            raise ValueError(f"{key} is {brief(found.get(key))}, expected a number")
-        if version == "1" and "cluster.id" not in found:
-            raise ValueError("cluster.id is missing")
-        uuid_from_text(found.get("directory.id", uuid_text(UUID(int=0))))
-    except ValueError as error:
-        raise DecodeError(f"malformed meta.properties: {error}") from None
+    """Raise KwireError unless a broker finds its id, or its cluster's, in the file."""
+    found = MetaProperties.read(os.path.dirname(path))
+    if found.node_id is None and found.cluster_id is None:
+        raise DecodeError("no broker.id and no cluster.id")
 
 
 def _segments(folder: str) -> list[SegmentFile]:

@@ -10,9 +10,9 @@ from uuid import UUID
 import pytest
 
 from kwire import schema
+from kwire.java_semantics import copy_order, java_hash, put_order
 from kwire.storage.formatting import FormatterError, parse_voters, random_uuid, uuid_from_text, uuid_text
 from kwire.storage.formatting.dynamic_voters import host_text
-from kwire.storage.formatting.java_semantics import copy_order, java_hash, put_order
 from kwire.storage.formatting.levels import effective_levels, version_from_text
 from kwire.storage.formatting.mappings import feature_dependencies, version_mapping
 from kwire.storage.formatting.rules import rules_of

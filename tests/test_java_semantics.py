@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kwire.storage.formatting.java_semantics import computed_order, java_hash, scala_order, topic_partition_hash
+from kwire.java_semantics import computed_order, java_hash, scala_order, topic_partition_hash
 
 pytestmark = pytest.mark.quick
 
