@@ -9,9 +9,10 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import IO
+from typing import IO, NamedTuple
 
 _STDIN, _STDOUT = "/dev/stdin", "/dev/stdout"
+_ACLS = ("system.posix_acl_access", "system.posix_acl_default")
 
 
 @contextmanager
@@ -53,15 +54,17 @@ def new_file(
         raise
 
 
-def write_new(path: str, data: bytes, *, sync: bool = True, mode: int | None = None) -> None:
-    """Write a file that must not exist, directly. mode: at most; None: as the umask has it.
+def write_new(path: str, data: bytes, *, sync: bool = True, access: Access | None = None) -> None:
+    """Write a file that must not exist, directly. access: of the file that it replaces; None: as the umask has it.
 
     Raises OSError that names it; what was written of it stays then.
     """
     try:
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
-        descriptor = os.open(path, flags, 0o666 if mode is None else mode)
+        descriptor = os.open(path, flags, 0o666 if access is None else access.mode & stat.S_IRWXU)
         with open(descriptor, "wb", buffering=0) as file:  # a buffer fails again when it is closed
+            if access is not None:
+                give_access(descriptor, access)
             view = memoryview(data)
             while len(view):
                 view = view[file.write(view) :]
@@ -76,15 +79,15 @@ def new_folder(path: str | os.PathLike[str]) -> Iterator[str]:
     """The path of an empty folder to fill, which appears as path when the block ends without an exception.
 
     It is made beside path under a temporary name; all that is in it is synced to disk, then it is renamed; a partial
-    one is removed. The mode of an empty folder that is there is kept. Raises FileExistsError if path exists and is not
-    an empty folder, OSError.
+    one is removed. Owner, group and permissions of an empty folder that is there are kept. Raises FileExistsError if
+    path exists and is not an empty folder, OSError.
     """
     if not os.fspath(path):  # os.path.realpath("") is the current folder
         raise FileNotFoundError(2, "the name of the output folder is empty", os.fspath(path))
     check_local(os.fspath(path))
     target = os.path.realpath(path)
     _check_free(target, os.fspath(path))
-    with scratch_folder(path, mode_of(target)) as partial:
+    with scratch_folder(path, access_of(target)) as partial:
         yield partial
         for folder, _, files in os.walk(partial):
             for file in files:
@@ -99,11 +102,13 @@ def new_folder(path: str | os.PathLike[str]) -> Iterator[str]:
 
 
 @contextmanager
-def scratch_folder(path: str | os.PathLike[str], mode: int | None = None) -> Iterator[str]:
+def scratch_folder(
+    path: str | os.PathLike[str], access: Access | None = None, private: bool = False
+) -> Iterator[str]:
     """The path of an empty folder beside path, which is removed when the block ends. An OSError names path for it.
 
-    So does one without a name, as of write: it is taken for one of a file in the folder. mode: of the folder, and its
-    owner may use it; None: as the umask has it.
+    So does one without a name, as of write: it is taken for one of a file in the folder. access: of the folder, and its
+    owner may use it; None: as the umask has it, or, if it is private, the owner's alone.
     """
     name = os.fspath(path)
     check_local(name)
@@ -112,10 +117,9 @@ def scratch_folder(path: str | os.PathLike[str], mode: int | None = None) -> Ite
         raise FileNotFoundError(2, "No such file or directory", parent)
     partial = _partial(parent, last)
     try:
-        os.mkdir(partial, 0o777 if mode is None else mode | stat.S_IRWXU)  # never open to more than mode
-        if mode is not None:
-            with suppress(OSError):
-                os.chmod(partial, mode | stat.S_IRWXU)
+        os.mkdir(partial, 0o777 if access is None and not private else stat.S_IRWXU)
+        if access is not None:
+            give_access(partial, access._replace(mode=access.mode | stat.S_IRWXU))
         yield partial
     except OSError as error:
         if isinstance(error.filename, str) and error.filename.startswith(partial):
@@ -127,12 +131,54 @@ def scratch_folder(path: str | os.PathLike[str], mode: int | None = None) -> Ite
         remove(partial)
 
 
-def mode_of(path: str) -> int | None:
-    """The permissions of a file or folder that will be replaced, None if there is none."""
+class Access(NamedTuple):
+    """Who may use a file or folder. acls: its POSIX access control lists, by the names of their attributes."""
+
+    mode: int
+    owner: int
+    group: int
+    acls: dict[str, bytes]
+
+
+def access_of(path: str | int) -> Access | None:
+    """Who may use a file or folder that will be replaced, None if there is none."""
     try:
-        return stat.S_IMODE(os.stat(path).st_mode)
+        found = os.stat(path)
     except OSError:
         return None
+    acls = {}
+    for name in _ACLS if sys.platform == "linux" else ():
+        with suppress(OSError):
+            acls[name] = os.getxattr(path, name)
+    return Access(stat.S_IMODE(found.st_mode), found.st_uid, found.st_gid, acls)
+
+
+def give_access(place: str | int, access: Access) -> None:
+    """Let a new file or folder, the owner's alone so far, be used by those who may use the one that it replaces.
+
+    place: its path or descriptor. What cannot be given leaves less: who is not in the old group has the rights of all.
+    """
+    before = access_of(place)
+    if before is None:
+        return
+    if before.group != access.group:
+        with suppress(OSError):
+            os.chown(place, -1, access.group)
+    if before.owner != access.owner:
+        with suppress(OSError):
+            os.chown(place, access.owner, -1)
+    if sys.platform == "linux" and before.acls != access.acls:
+        for name in _ACLS:
+            with suppress(OSError):
+                if name in access.acls:
+                    os.setxattr(place, name, access.acls[name])
+                else:
+                    os.removexattr(place, name)
+    after, mode = access_of(place), access.mode
+    if after is None or after.group != access.group or after.acls != access.acls:
+        mode &= ~stat.S_IRWXG | (mode & stat.S_IRWXO) << 3
+    with suppress(OSError):
+        os.chmod(place, mode)
 
 
 def check_standard_output(inputs: Iterable[str]) -> None:
@@ -173,14 +219,13 @@ def _beside(target: str, force: bool, sync: bool) -> Iterator[IO[bytes]]:
     folder, name = os.path.split(target)
     if not os.path.isdir(folder):
         raise FileNotFoundError(2, f"No such file or directory (there is no folder {folder})", None)
-    partial, mode = _partial(folder, name), mode_of(target) if force else None
+    partial, access = _partial(folder, name), access_of(target) if force else None
     try:
         flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
-        descriptor = os.open(partial, flags, 0o666 if mode is None else mode)  # never readable by more than the old one
+        descriptor = os.open(partial, flags, 0o666 if access is None else access.mode & stat.S_IRWXU)
         with open(descriptor, "w+b") as file:
-            if mode is not None:
-                with suppress(OSError):
-                    os.fchmod(descriptor, mode)
+            if access is not None:  # never readable by more than the old one
+                give_access(descriptor, access)
             yield file
             file.flush()
             if sync:
@@ -256,6 +301,17 @@ def _sync_file(path: str) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def make_folders(folder: str) -> None:
+    """Make a folder and those above it that are missing, whose names are synced to disk. Raises OSError."""
+    missing, above = [], os.path.abspath(folder)
+    while not os.path.isdir(above):
+        above = os.path.dirname(above)
+        missing.append(above)
+    os.makedirs(folder, exist_ok=True)
+    for above in missing:
+        sync_folder(above)
 
 
 def sync_folder(folder: str) -> None:

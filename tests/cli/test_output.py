@@ -17,13 +17,14 @@ from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from resource import RLIMIT_FSIZE, setrlimit
+from struct import pack
 from typing import Any
 
 import pytest
 
 from kwire import output
 from kwire.cli import main
-from kwire.output import new_file, new_folder, scratch_folder
+from kwire.output import Access, give_access, new_file, new_folder, scratch_folder
 from kwire.pages import site
 from tests.capture.making import Talk, hello, welcome, write_pcap
 from tests.capture.test_hostile import frame_files
@@ -433,14 +434,14 @@ def test_ctrl_c_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_what_replaces_a_private_file_is_private_from_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, seen, inner = tmp_path / "x", list[int](), os.fchmod
+    path, seen, inner = tmp_path / "x", list[int](), os.chmod
     path.touch(0o600)
 
     def noted(descriptor: int, mode: int) -> None:
         seen.append(stat.S_IMODE(os.fstat(descriptor).st_mode))
         inner(descriptor, mode)
 
-    monkeypatch.setattr(os, "fchmod", noted)
+    monkeypatch.setattr(os, "chmod", noted)
     with new_file(path, force=True) as file:
         file.write(b"x")
     assert seen == [0o600] and stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -458,6 +459,46 @@ def test_what_replaces_a_private_folder_is_private_from_the_start(tmp_path: Path
             assert stat.S_IMODE(Path(folder).stat().st_mode) == mode | 0o700
         assert stat.S_IMODE(path.stat().st_mode) == mode | 0o700 and (path / "y").exists()
         shutil.rmtree(path)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(("mode", "left"), [(0o640, 0o600), (0o660, 0o600), (0o644, 0o644), (0o664, 0o644)])
+def test_what_replaces_a_file_of_another_group(
+    mode: int, left: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It gets the group too; where that is not allowed its own group has no more than all others."""
+    path = tmp_path / "x"
+    path.touch(0o600)
+    owner, group, asked = os.geteuid() + 1, path.stat().st_gid + 1, list[tuple[int, int]]()
+
+    def chown(place: int | str, uid: int, gid: int) -> None:
+        asked.append((uid, gid))
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "chown", chown)
+    give_access(str(path), Access(mode, owner, group, {}))
+    assert asked == [(-1, group), (owner, -1)] and stat.S_IMODE(path.stat().st_mode) == left
+
+
+@pytest.mark.quick
+def test_an_access_control_list_is_kept(tmp_path: Path) -> None:
+    """One by which the file's own group may do nothing, though its mode shows the rights of the group that is named."""
+    path, whoever = tmp_path / "x", (1 << 32) - 1
+    path.write_bytes(b"old")
+    rights = [(1, 6, whoever), (4, 0, whoever), (8, 4, os.getegid() + 1), (16, 4, whoever), (32, 0, whoever)]
+    wanted = pack("<I", 2) + b"".join(pack("<HHI", *one) for one in rights)
+    try:
+        os.setxattr(path, "system.posix_acl_access", wanted)
+    except (AttributeError, OSError):
+        pytest.skip("a system or a file system without access control lists")
+    with new_file(path, force=True) as file:
+        file.write(b"new")
+    assert path.read_bytes() == b"new" and os.getxattr(path, "system.posix_acl_access") == wanted
+    (tmp_path / "y").touch(0o640)
+    os.setxattr(tmp_path, "system.posix_acl_default", wanted)
+    with new_file(tmp_path / "y", force=True):
+        pass
+    assert not os.listxattr(tmp_path / "y") and stat.S_IMODE((tmp_path / "y").stat().st_mode) == 0o640
 
 
 @pytest.mark.quick

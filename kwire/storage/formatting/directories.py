@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from kwire.output import mode_of, sync_folder, to_the_end, write_new
+from kwire.output import access_of, sync_folder, to_the_end, write_new
 from kwire.storage.writing.locks import locked_folder, unlock_folder
 
 _LAST = "meta.properties"  # a directory is formatted once it has this file
@@ -125,7 +125,7 @@ class Staging:
             self._remove_partials(path)
             partial = self._partial(path)
             self._undo.append(lambda partial=partial: os.unlink(partial))  # type: ignore[misc]
-            write_new(partial, files[name], mode=mode_of(path))
+            write_new(partial, files[name], access=access_of(path))
 
             def move(partial: str = partial, path: str = path, folder: str = folder) -> None:
                 if os.path.isfile(path) or os.path.islink(path):

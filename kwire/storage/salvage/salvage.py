@@ -18,7 +18,7 @@ from kwire.codec.arguments import check_progress, check_type
 from kwire.codec.json import from_json
 from kwire.codec.records import read_batches
 from kwire.errors import CorruptBatchError, DecodeError, KwireError, LimitError, WrongFileError
-from kwire.output import check_local, is_same, mode_of, new_folder, scratch_folder, sync_folder
+from kwire.output import access_of, check_local, give_access, is_same, new_folder, scratch_folder, sync_folder
 from kwire.schema.definitions import message
 from kwire.storage.batches.batch_header import base_offset_at, examine, parse_header
 from kwire.storage.batches.scanner import OBJECT_BYTES, OUT_OF_ORDER, Scanner, Window
@@ -260,7 +260,7 @@ class _Salvage:
             raise FileExistsError(17, "is the segment that is read: choose another place", target)
         _check_free(target, force)
         offset = offset_in_name(target)
-        with scratch_folder(target, stat.S_IRWXU) as folder:
+        with scratch_folder(target, private=True) as folder:
             self._rescued([segment], folder, None if offset < 0 else offset, alone=True)
             _check_free(target, force)
             _put(folder, target)
@@ -743,13 +743,12 @@ def _put(folder: str, target: str) -> None:
 
     Indexes that are there are removed first: whenever this is stopped, no index is of another segment.
     """
-    names, log_mode = _listed(folder), mode_of(target)
+    names, of_log = _listed(folder), access_of(target)
     moves = {name[name.index(".") :]: name for name in names if not name.endswith(".snapshot")}
     for kind, name in moves.items():  # what replaces a private file is private
-        mode = mode_of(beside(target, kind))
-        mode = log_mode if mode is None else mode
-        if mode is not None:
-            os.chmod(os.path.join(folder, name), mode)
+        access = access_of(beside(target, kind)) or of_log
+        if access is not None:
+            give_access(os.path.join(folder, name), access)
     for kind in _SEGMENT_FILES[1:]:
         with suppress(FileNotFoundError):
             os.unlink(beside(target, kind))
