@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import resource
 from itertools import chain
 from pathlib import Path
@@ -300,3 +301,23 @@ def test_a_child_of_fork_does_not_write_to_a_segment(tmp_path: Path, ends: str) 
     entries = (tmp_path / "t-0" / f"{0:020}.index").read_bytes()
     assert len(entries) == 21 * 8 and (tmp_path / "t-0" / f"{0:020}.txnindex").stat().st_size == 34
     assert LogDirectory(tmp_path).verify() == []
+
+
+def test_names_are_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the folders that are made, and those of the files at a roll: else a power loss takes all of it away."""
+    synced, fsync = list[int](), os.fsync
+
+    def noted(descriptor: int) -> None:
+        synced.append(os.fstat(descriptor).st_ino)
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    writer = SegmentWriter(tmp_path / "deep" / "down", "t", 0)
+    above = [tmp_path, tmp_path / "deep", tmp_path / "deep" / "down"]
+    assert synced == [path.stat().st_ino for path in reversed(above)]
+    writer.append(batch(0))
+    del synced[:]
+    writer.roll()
+    files = {path.stat().st_ino for path in Path(writer.folder).glob(f"{0:020}.*")}
+    assert synced[-1] == os.stat(writer.folder).st_ino and files < set(synced)
+    writer.close()

@@ -15,7 +15,7 @@ from weakref import WeakSet
 from kwire.codec.arguments import byte_view, can_iterate, check_each, check_int, check_ints, check_type
 from kwire.codec.records import read_batches
 from kwire.errors import CorruptBatchError
-from kwire.output import disown, sync_folder, write_new
+from kwire.output import disown, make_folders, sync_folder, write_new
 from kwire.storage.places.discovery import is_topic_name
 from kwire.storage.places.filesystem import located, shown
 from kwire.storage.side_files.checkpoints import ProducerState, producer_snapshot
@@ -134,7 +134,10 @@ class SegmentWriter:
         self._midst = False  # of a change: the files, or what is known of them, are not whole
         if self._is_outside:
             check_no_broker(os.path.dirname(os.path.abspath(self.folder)))
-        os.makedirs(self.folder, exist_ok=True)
+        if sync:
+            make_folders(self.folder)
+        else:
+            os.makedirs(self.folder, exist_ok=True)
         held = locked_folder(self.folder, "another SegmentWriter writes there")
         try:
             self._unlock = weakref.finalize(self, unlock_folder, held, self._process)
@@ -259,6 +262,8 @@ class SegmentWriter:
         self._next = base
         self._take_snapshot()
         self._active = self._opened(base)
+        if self._sync:
+            sync_folder(self.folder)
         return self._active
 
     @_one_at_a_time
