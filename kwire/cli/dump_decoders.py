@@ -328,9 +328,9 @@ def _segment_metadata(message: Any, data: dict[str, Any]) -> str:
 
 
 def _segment_snapshot(message: Any, data: dict[str, Any]) -> str:
-    """RemoteLogSegmentMetadataSnapshot.toString."""
-    return (f"RemoteLogSegmentMetadataSnapshot{{segmentId={data['segmentId']}, {_offsets(data)}, "
-            f"maxTimestampMs={data['maxTimestampMs']}, {_segment_rest(message, data)}}}")
+    """RemoteLogSegmentMetadataSnapshot.toString: of any offsets."""
+    return (f"RemoteLogSegmentMetadataSnapshot{{segmentId={data['segmentId']}, startOffset={data['startOffset']}, "
+            f"endOffset={data['endOffset']}, maxTimestampMs={data['maxTimestampMs']}, {_segment_rest(message, data)}}}")
 
 
 def _segment_update(message: Any, data: dict[str, Any]) -> str:

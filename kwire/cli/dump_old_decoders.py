@@ -40,7 +40,7 @@ def transaction_text(record: Record) -> Decoded:
     """A record of __transaction_state. Raises NotDecoded, which ends the dump as in the tool."""
     number, data = _part(record.key or b"", f"key of the record at offset {record.offset}")
     if number != 0:
-        raise NotDecoded(f"Unknown version {number} from the transaction log message")
+        return f"unknown::version={number}", None
     transactional_id = _read("TransactionLogKey", 0, data, "").transactional_id
     key = f"transaction_metadata::transactionalId={transactional_id}"
     if record.value is None:

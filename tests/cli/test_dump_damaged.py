@@ -28,9 +28,10 @@ DECODERS = {
 SIDES = (".log", ".index", ".timeindex", ".txnindex", ".snapshot", ".checkpoint")
 MORE = [["--json"], ["--verify-index-only"], ["--index-sanity-check"], ["--skip-record-metadata"], ["--as", "3.9"],
         ["--as", "3.3"], ["--max-bytes", "700"]]  # fmt: skip
-# texts with numbers that only Java computes, or of damage that kwire sees earlier; magic bytes that Java reads as 2
+# texts with numbers that only Java computes, or of damage that kwire sees earlier: magic bytes that Java reads as 2,
+# sizes in entries of magic 0 and 1 that are not true, negative versions
 ONLY_JAVA = (b"Varint is too long", b"newLimit > capacity", b"had invalid length", b"tagged fields exceed",
-             b"LeaderChange", b" magic: ")  # fmt: skip
+             b"LeaderChange", b" magic: ", b" isValid: false crc: ", b'KRaftVoters {"version":-')  # fmt: skip
 
 
 def seeds(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:

@@ -11,7 +11,8 @@ import pytest
 
 import kwire
 from kwire import messages
-from kwire.cli.dump_decoders import METADATA, coordinator_decoder, java_json
+from kwire.cli.dump_decoders import METADATA, coordinator_decoder, java_json, remote_log_decoder
+from kwire.cli.dump_old_decoders import transaction_text
 from kwire.cli.dump_text import entry_checksums
 from kwire.codec.json import java_double
 from tests.cli import dump_records
@@ -94,3 +95,23 @@ def test_checksums_of_entries(magic: int) -> None:
     assert len(list(batch)) == 3
     [plain] = kwire.read_batches(kwire.build_batch([(1, None, b"v")], magic=magic))
     assert list(entry_checksums(plain)) == [(plain.crc, True)]
+
+
+def test_a_remote_snapshot_of_any_offsets() -> None:
+    """As 3.9.1 and 4.3.0 print it: RemoteLogSegmentMetadata has checks of offsets, its snapshot has none."""
+    values = {
+        "segmentId": "AAAAAAAAAAAAAAAAAAAAAQ", "startOffset": -1, "endOffset": -5, "brokerId": 3, "maxTimestampMs": 7,
+        "eventTimestampMs": 8, "segmentLeaderEpochs": [{"leaderEpoch": 4, "offset": 50}], "segmentSizeInBytes": 1000,
+        "customMetadata": None, "remoteLogSegmentState": 0,
+    }  # fmt: skip
+    snapshot = kwire.from_json("RemoteLogSegmentMetadataSnapshotRecord", 0, values)
+    record = kwire.Record(7, 0, None, kwire.encode_remote_log_record(snapshot, 0))
+    assert remote_log_decoder(transaction_index=False).text(record)[1] == (
+        "RemoteLogSegmentMetadataSnapshot{segmentId=AAAAAAAAAAAAAAAAAAAAAQ, startOffset=-1, endOffset=-5, "
+        "maxTimestampMs=7, segmentLeaderEpochs={4=50}, segmentSizeInBytes=1000, customMetadata=Optional.empty, "
+        "state=COPY_SEGMENT_STARTED}")
+
+
+def test_an_unknown_key_of_the_transaction_log() -> None:
+    """As 3.5.2 to 4.0.1 print it; they go on with the next record."""
+    assert transaction_text(kwire.Record(7, 0, b"\1\0\0\0", b"\0\0")) == ("unknown::version=256", None)
