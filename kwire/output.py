@@ -305,7 +305,7 @@ def _sync_file(path: str) -> None:
 
 def make_folders(folder: str) -> None:
     """Make a folder and those above it that are missing, whose names are synced to disk. Raises OSError."""
-    missing, above = [], os.path.abspath(folder)
+    missing, above = [], os.path.realpath(folder)
     while not os.path.isdir(above):
         above = os.path.dirname(above)
         missing.append(above)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import signal
+import time
 from pathlib import Path
 
 import pytest
 
+from kwire.storage import SegmentWriter
 from kwire.storage.writing.locks import LOCK_FILE, lock_as_broker, locked_folder, unlock_folder
 
 pytestmark = pytest.mark.quick
@@ -60,3 +64,24 @@ def test_a_running_broker_has_the_log_directory(tmp_path: Path) -> None:
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
     os.close(file)
+
+
+def test_a_link_to_a_partition_of_a_running_broker(tmp_path: Path) -> None:
+    (tmp_path / "data" / "t-0").mkdir(parents=True)
+    (tmp_path / "t-0").symlink_to("data/t-0")
+    file = os.open(tmp_path / "data" / LOCK_FILE, os.O_RDWR | os.O_CREAT)
+    if not (child := os.fork()):
+        fcntl.lockf(file, fcntl.LOCK_EX)
+        (tmp_path / "locked").touch()
+        signal.pause()
+    try:
+        while not (tmp_path / "locked").exists():
+            time.sleep(0.01)
+        for folder in (tmp_path / "t-0", tmp_path / "data"):
+            with pytest.raises(OSError, match="a broker that runs has locked it"):
+                SegmentWriter(folder, "t", 0)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(file)
+    SegmentWriter(tmp_path / "t-0", "t", 0).close()

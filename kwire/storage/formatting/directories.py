@@ -39,8 +39,8 @@ class Staging:
         self._final: dict[str, str] = {}  # partial path -> the one after commit()
         self._replaced: list[str] = []  # partial names of files that were there
         self._directories, self._locks = directories, ExitStack()
-        above = {str(parent) for one in directories for parent in Path(os.path.abspath(one)).parents}
-        self._outer = {one for one in directories if os.path.abspath(one) in above}
+        above = {str(parent) for one in directories for parent in Path(_place(one)).parents}
+        self._outer = {one for one in directories if _place(one) in above}
 
     def __enter__(self) -> Staging:
         with ExitStack() as locks:
@@ -78,7 +78,7 @@ class Staging:
         self._undo.clear()
 
     def _add(self, directory: str, files: Mapping[str, bytes]) -> None:
-        place = os.path.realpath(directory) if os.path.isdir(directory) else os.path.abspath(directory)
+        place = _place(directory)
         if os.path.lexists(place) and not os.path.isdir(place):
             raise FileExistsError(17, "File exists", directory)
         if directory in self._outer:  # another of the directories is in it
@@ -190,6 +190,14 @@ class Staging:
                 if not os.path.isdir(one):
                     raise
             sync_folder(os.path.dirname(one))
+
+
+def _place(directory: str) -> str:
+    """The path of a directory without links in it; one that is not there may itself be a link, which stays."""
+    folder, name = os.path.split(directory.rstrip("/"))
+    if os.path.isdir(directory) or name in ("", ".", ".."):
+        return os.path.realpath(directory)
+    return os.path.join(os.path.realpath(folder), name)
 
 
 def _lock(folder: str, locks: ExitStack) -> None:

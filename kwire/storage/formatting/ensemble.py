@@ -8,6 +8,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from kwire.errors import KwireError
+from kwire.java_semantics import java_path
 from kwire.storage.formatting.errors import FormatterError
 from kwire.storage.side_files.meta_properties import META_PROPERTIES, MetaProperties
 from kwire.storage.side_files.uuids import is_reserved, uuid_text
@@ -40,7 +41,7 @@ class MetaPropertiesEnsemble(NamedTuple):
         """
         seen: dict[UUID, str] = {}
         for directory, meta in self.properties.items():
-            path = os.path.join(directory, META_PROPERTIES)
+            path = java_path(os.path.join(directory, META_PROPERTIES))
             if meta.cluster_id is not None and meta.cluster_id != cluster_id:
                 expected = f"Expected {cluster_id}, but read {meta.cluster_id}"
                 raise FormatterError(f"Invalid cluster.id in: {path}. {expected}")

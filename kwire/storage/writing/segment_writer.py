@@ -133,7 +133,8 @@ class SegmentWriter:
         self._turns, self._process = [True], os.getpid()  # turns: taken by the one thread that writes
         self._midst = False  # of a change: the files, or what is known of them, are not whole
         if self._is_outside:
-            check_no_broker(os.path.dirname(os.path.abspath(self.folder)))
+            for place in (os.path.abspath(self.folder), os.path.realpath(self.folder)):  # it may be a link
+                check_no_broker(os.path.dirname(place))
         if sync:
             make_folders(self.folder)
         else:

@@ -267,6 +267,14 @@ def test_a_link_to_a_directory_and_one_to_nothing(tmp_path: Path) -> None:
     assert (tmp_path / "dangling").is_symlink() and not (tmp_path / "nothing").exists()
 
 
+def test_above_a_link_is_above_what_it_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "deep" / "real").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("deep/real")
+    Formatter(config(tmp_path, "link/../new,link/../in/it"), CLUSTER, standalone=True).run()
+    assert {path.name for path in (tmp_path / "deep").iterdir()} == {"real", "new", "in"}
+    assert not (tmp_path / "new").exists() and (tmp_path / "deep" / "in" / "it" / "meta.properties").exists()
+
+
 def test_what_a_directory_holds_stays(tmp_path: Path) -> None:
     (tmp_path / "d" / "topic-0").mkdir(parents=True)
     (tmp_path / "d" / "topic-0" / "00000000000000000000.log").write_bytes(b"data")
