@@ -25,7 +25,7 @@ from kwire.storage.isolation.planned_log import LogEnd
 from kwire.storage.places.discovery import THREADS, by_partition, in_threads, place_of
 from kwire.storage.places.filesystem import is_url, open_file, shown
 from kwire.storage.reading.bounds import Bounds
-from kwire.storage.reading.log_follower import LogFollower, LogOffset, OpenTransaction, Planned
+from kwire.storage.reading.log_follower import LogFollower, LogOffset, OpenTransaction, Planned, ends_in_zeros
 from kwire_c.printable import printable
 
 try:
@@ -286,7 +286,9 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
         first, last = files[number], files[-1]
         state = first.size, last.path, last.size
         known = self.stable.get(first.path)
-        if known is None or (known[0] != state and not (known[1] is None and known[0][0] == first.size)):
+        if known is None or (known[0] != state and not (known[1] is None and known[0][0] == first.size)) or (
+            (first is last or known[1] is not None) and ends_in_zeros(log.segments[-1], last.size)
+        ):
             oldest = min(log.segments[number].transactions().open, key=lambda transaction: transaction[1], default=None)
             known = self.stable[first.path] = state, None if oldest is None else OpenTransaction(*oldest)
         return known[1]

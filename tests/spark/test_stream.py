@@ -550,6 +550,20 @@ def test_open_transactions_of_many_segments_are_looked_up_in_one_pass(tmp_path: 
 
 
 @pytest.mark.quick
+def test_transactions_in_a_preallocated_segment(tmp_path: Path) -> None:
+    """Its size stays while a broker writes: what was known of open transactions by sizes is not known any more."""
+    query, path, data = Query(tmp_path, readCommitted="true"), tmp_path / "t-0" / f"{0:020d}.log", b""
+    path.parent.mkdir()
+    for more, offsets in (
+        (batch(0), [0, 1, 2]), (transaction(3, 7), []), (batch(5, 1), []), (marker(6, 7, True), [3, 4, 5]),
+        (transaction(7, 8), []), (marker(9, 8, False), []), (batch(10, 1), [10]),
+    ):
+        data += more
+        path.write_bytes(data.ljust(4000, b"\0"))
+        assert query.offsets() == offsets, len(data)
+
+
+@pytest.mark.quick
 def test_segments_that_were_deleted_are_forgotten(tmp_path: Path) -> None:
     query = Query(tmp_path, readCommitted="true")
     for number in range(5):

@@ -10,8 +10,10 @@ import pytest
 import kwire
 from kwire.storage import LogSegment, SegmentFile, discover
 from kwire.storage.reading.bounds import Bounds
-from kwire.storage.reading.log_follower import LogFollower, LogOffset
+from kwire.storage.reading.log_follower import LogFollower, LogOffset, OpenTransaction
 from tests.spark.logs import batch, segment
+from tests.storage import making
+from tests.storage.making import write_segment
 
 pytestmark = pytest.mark.quick
 
@@ -276,3 +278,35 @@ def test_a_micro_batch_of_a_log_that_was_made_again_since(tmp_path: Path) -> Non
     path.write_bytes(batch(0, 5, codec="lz4") + batch(5, 3))
     assert log.between(at, end) == [] and log.lost
     assert log.read(end)[0] == [*range(8)]
+
+
+def test_a_transaction_that_begins_while_a_preallocated_segment_is_read(tmp_path: Path) -> None:
+    """The size of the file, which stays, does not bound what is read: a place past an open transaction loses it."""
+    path = write_segment(tmp_path / "t-0", 0, [making.batch(0)], indexes=False)
+    written = path.stat().st_size
+    path.write_bytes(path.read_bytes() + bytes(10_000))
+    begun = False
+
+    def first_open(number: int) -> OpenTransaction | None:
+        nonlocal begun
+        found = LogSegment(path).transactions().open
+        if not begun:
+            begun = True
+            with path.open("r+b") as file:
+                file.seek(written)
+                file.write(making.in_transaction(3, 7))
+        return OpenTransaction(*found[0]) if found else None
+
+    def follower() -> LogFollower:
+        return LogFollower("t-0", discover(tmp_path / "t-0"), open_segment=lambda file: LogSegment(file.path),
+                           lost=pytest.fail, warn=pytest.fail, strict=False, first_open=first_open)
+
+    first = follower().advance(follower().start())
+    assert begun and (first.offset, first.position) == (3, written)
+    waiting = follower()
+    assert waiting.advance(first) == first
+    assert waiting.waits_for is not None and waiting.waits_for.first_offset == 3
+    with path.open("r+b") as file:
+        file.seek(written + len(making.in_transaction(3, 7)))
+        file.write(making.marker(6, 7, commit=True))
+    assert follower().advance(first).offset == 7

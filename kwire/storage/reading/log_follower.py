@@ -10,12 +10,13 @@ from zlib import crc32
 from kwire.storage.batches.batch_header import BatchHeader, examine
 from kwire.storage.batches.scanner import OBJECT_BYTES, WINDOW_BYTES, Scanner, Window, window_headers
 from kwire.storage.places.discovery import THREADS, SegmentFile
-from kwire.storage.places.filesystem import File, open_unnamed, shown
+from kwire.storage.places.filesystem import File, is_url, open_unnamed, shown
 from kwire.storage.reading.bounds import Bounds
 from kwire.storage.reading.segment import LogSegment
 from kwire_c.record_batch import RECORD_BATCH_OVERHEAD
 
 _WORTH_SKIPPING = 1 << 20  # bytes; a smaller piece is read, and no index asked for
+_ZEROS = 64  # bytes at the end of a file in which there is room for a batch
 _AHEAD_BYTES = 64 << 20  # of segments that are read ahead at the same time
 
 
@@ -516,6 +517,13 @@ class LogFollower:
             return position
         return entry[1] if index and index.points_to_batch(segment.file, entry, segment.size) else position
 
+    def _written(self, number: int, position: int) -> int:
+        """The end of what is in a segment now, from a byte on: a batch that comes later may begin a transaction."""
+        size, end = self._size(number), position
+        for window in Scanner(self._segment(number).file, position, size):
+            end = min(window.end, size)
+        return end
+
     def _has_gaps(self, number: int) -> bool:
         """Does a segment lack offsets, as only compacted ones do?"""
         due: int | None = self._base(number)
@@ -558,7 +566,11 @@ class LogFollower:
     def _read_on(self, number: int, position: int, due: int, most: int | None) -> _Read:
         """Read the headers of a segment from a byte on."""
         size, closed = self._size(number), number + 1 < len(self.files)
-        stop = None if self._first_open is None else self._first_open(number)
+        stop: OpenTransaction | None = None
+        if self._first_open is not None:
+            if not closed and ends_in_zeros(self._segment(number), size):
+                size = self._written(number, position)
+            stop = self._first_open(number)
         end, last, expected, epoch = position, 0, due, -1
         known = self._base(number) >= 0 or position > 0
         data, at = memoryview(b""), 0  # of the last batch
@@ -595,6 +607,13 @@ class LogFollower:
                 if most is not None and end - position >= most:
                     return read(False)
         return read(True)
+
+
+def ends_in_zeros(segment: LogSegment, size: int) -> bool:
+    """May a broker write more into a segment of that size, which then stays (log.preallocate)? Not to a store."""
+    if is_url(segment.path) or size < _ZEROS:
+        return False
+    return not any(segment.file.read(size - _ZEROS, size))
 
 
 def has_mark(file: File, at: LogOffset) -> bool:
