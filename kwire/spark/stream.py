@@ -25,7 +25,8 @@ from kwire.storage.isolation.planned_log import LogEnd
 from kwire.storage.places.discovery import THREADS, by_partition, in_threads, place_of
 from kwire.storage.places.filesystem import is_url, open_file, shown
 from kwire.storage.reading.bounds import Bounds
-from kwire.storage.reading.log_follower import LogFollower, LogOffset, OpenTransaction, Planned, ends_in_zeros
+from kwire.storage.reading.log_follower import LogFollower, LogOffset, OpenTransaction, Planned
+from kwire.storage.reading.segment import ends_in_zeros
 from kwire_c.printable import printable
 
 try:

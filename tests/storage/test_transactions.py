@@ -196,3 +196,26 @@ def test_an_interrupted_look_for_markers_loses_none(tmp_path: Path) -> None:
         markers.of(2)
     assert markers.of(2) == (2, 1)
     assert [producer for producer, _ in markers.in_order] == [0, 1, 2]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("preallocated", [False, True])
+def test_what_is_appended_after_the_look_for_transactions(
+    tmp_path: Path, preallocated: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is for the next read: nobody has looked whether it was aborted."""
+    data = batch(0)
+    path = tmp_path / f"{0:020}.log"
+    look = LogSegment.transactions
+
+    def then_appended(segment: LogSegment, *args: Any) -> Transactions:
+        found = look(segment, *args)
+        more = data + in_transaction(3, 7) + marker(6, 7, commit=False)
+        with path.open("r+b") as file:
+            file.write(more)
+        return found
+
+    monkeypatch.setattr(LogSegment, "transactions", then_appended)
+    path.write_bytes(data + bytes(10_000 if preallocated else 0))
+    for _ in range(2):  # then it is judged
+        assert offsets(LogSegment(path).read(committed=True)) == [0, 1, 2]

@@ -10,13 +10,12 @@ from zlib import crc32
 from kwire.storage.batches.batch_header import BatchHeader, examine
 from kwire.storage.batches.scanner import OBJECT_BYTES, WINDOW_BYTES, Scanner, Window, window_headers
 from kwire.storage.places.discovery import THREADS, SegmentFile
-from kwire.storage.places.filesystem import File, is_url, open_unnamed, shown
+from kwire.storage.places.filesystem import File, open_unnamed, shown
 from kwire.storage.reading.bounds import Bounds
-from kwire.storage.reading.segment import LogSegment
+from kwire.storage.reading.segment import LogSegment, ends_in_zeros, written_end
 from kwire_c.record_batch import RECORD_BATCH_OVERHEAD
 
 _WORTH_SKIPPING = 1 << 20  # bytes; a smaller piece is read, and no index asked for
-_ZEROS = 64  # bytes at the end of a file in which there is room for a batch
 _AHEAD_BYTES = 64 << 20  # of segments that are read ahead at the same time
 
 
@@ -517,13 +516,6 @@ class LogFollower:
             return position
         return entry[1] if index and index.points_to_batch(segment.file, entry, segment.size) else position
 
-    def _written(self, number: int, position: int) -> int:
-        """The end of what is in a segment now, from a byte on: a batch that comes later may begin a transaction."""
-        size, end = self._size(number), position
-        for window in Scanner(self._segment(number).file, position, size):
-            end = min(window.end, size)
-        return end
-
     def _has_gaps(self, number: int) -> bool:
         """Does a segment lack offsets, as only compacted ones do?"""
         due: int | None = self._base(number)
@@ -569,7 +561,7 @@ class LogFollower:
         stop: OpenTransaction | None = None
         if self._first_open is not None:
             if not closed and ends_in_zeros(self._segment(number), size):
-                size = self._written(number, position)
+                size = written_end(self._segment(number), position, size)
             stop = self._first_open(number)
         end, last, expected, epoch = position, 0, due, -1
         known = self._base(number) >= 0 or position > 0
@@ -607,13 +599,6 @@ class LogFollower:
                 if most is not None and end - position >= most:
                     return read(False)
         return read(True)
-
-
-def ends_in_zeros(segment: LogSegment, size: int) -> bool:
-    """May a broker write more into a segment of that size, which then stays (log.preallocate)? Not to a store."""
-    if is_url(segment.path) or size < _ZEROS:
-        return False
-    return not any(segment.file.read(size - _ZEROS, size))
 
 
 def has_mark(file: File, at: LogOffset) -> bool:

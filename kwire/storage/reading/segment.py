@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 _END_BYTES = 32 << 10  # of a segment that are read to see that all its timestamps are below one
 _LEFT_TO_SCAN = 4 << 20  # bytes in which a search for an offset ends: fewer are read as fast as they are halved
+_ZEROS = 64  # bytes at the end of a file in which there is room for a batch
 
 
 class PartitionSegments:
@@ -509,8 +510,9 @@ class LogSegment:
         """
         bounds = bounds_of(start_offset, end_offset, start_timestamp, end_timestamp)
         start = self.start_of(bounds)
-        hidden = self.transactions(start) if committed else Transactions()
-        batches = self.batches(start, verify_crc=verify_crc, errors=errors, max_batch_bytes=max_batch_bytes)
+        end = written_end(self, start, self.size) if committed and ends_in_zeros(self, self.size) else None
+        batches = self.batches(start, end, verify_crc=verify_crc, errors=errors, max_batch_bytes=max_batch_bytes)
+        hidden = self.transactions(start) if committed else Transactions()  # of all in batches: what comes now is not
         last, past = -1, RangeEnd()
         try:
             for batch in batches:
@@ -530,7 +532,7 @@ class LogSegment:
             if past.count:  # what is damaged comes after the range
                 return
             raise located(error, self.path) from error.__cause__
-        if not past.count:
+        if not past.count and end is None:
             self.note_tail(batches.tail)
 
     def columns(self, fields: Sequence[str] = RECORD_FIELDS, **options: Unpack[ColumnRange]) -> RecordColumns:
@@ -594,6 +596,21 @@ class LogSegment:
         from kwire.storage.reading.stats import segment_stats
 
         return segment_stats(self)
+
+
+def ends_in_zeros(segment: LogSegment, size: int) -> bool:
+    """May a broker write more into a segment of that size, which then stays (log.preallocate)? Not to a store."""
+    if is_url(segment.path) or size < _ZEROS:
+        return False
+    return not any(segment.file.read(size - _ZEROS, size))
+
+
+def written_end(segment: LogSegment, position: int, size: int) -> int:
+    """The end of what is in a segment now, from a byte on: a batch that comes later may begin a transaction."""
+    end = position
+    for window in scanner.Scanner(segment.file, position, size):
+        end = min(window.end, size)
+    return end
 
 
 def _entry(entry: tuple[int, int] | None, until: int) -> tuple[int, int, int] | None:
