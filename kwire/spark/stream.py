@@ -26,7 +26,7 @@ from kwire.storage.places.discovery import THREADS, by_partition, in_threads, pl
 from kwire.storage.places.filesystem import is_url, open_file, shown
 from kwire.storage.reading.bounds import Bounds
 from kwire.storage.reading.log_follower import LogFollower, LogOffset, OpenTransaction, Planned
-from kwire.storage.reading.segment import ends_in_zeros
+from kwire.storage.reading.segment_reader import ends_in_zeros
 from kwire_c.printable import printable
 
 try:

@@ -12,7 +12,8 @@ from kwire.storage.batches.scanner import OBJECT_BYTES, WINDOW_BYTES, Scanner, W
 from kwire.storage.places.discovery import THREADS, SegmentFile
 from kwire.storage.places.filesystem import File, open_unnamed, shown
 from kwire.storage.reading.bounds import Bounds
-from kwire.storage.reading.segment import LogSegment, ends_in_zeros, written_end
+from kwire.storage.reading.segment import LogSegment
+from kwire.storage.reading.segment_reader import ends_in_zeros, written_end
 from kwire_c.record_batch import RECORD_BATCH_OVERHEAD
 
 _WORTH_SKIPPING = 1 << 20  # bytes; a smaller piece is read, and no index asked for

@@ -29,7 +29,13 @@ from kwire.storage.places.discovery import SideFiles, beside, later_segments, of
 from kwire.storage.places.file_kinds import check_segment
 from kwire.storage.places.filesystem import SpooledFile, is_url, located, open_file, open_unnamed, plain, shown
 from kwire.storage.reading.bounds import NO_BOUNDS, Bounds, RangeEnd, bounds_of
-from kwire.storage.reading.segment_reader import ColumnBatches, SegmentBatches, gather_all
+from kwire.storage.reading.segment_reader import (
+    ColumnBatches,
+    SegmentBatches,
+    ends_in_zeros,
+    gather_all,
+    written_end,
+)
 from kwire.storage.reading.splits import ByteRange, split
 from kwire.storage.side_files import indexes
 
@@ -44,7 +50,6 @@ if TYPE_CHECKING:
 
 _END_BYTES = 32 << 10  # of a segment that are read to see that all its timestamps are below one
 _LEFT_TO_SCAN = 4 << 20  # bytes in which a search for an offset ends: fewer are read as fast as they are halved
-_ZEROS = 64  # bytes at the end of a file in which there is room for a batch
 
 
 class PartitionSegments:
@@ -596,21 +601,6 @@ class LogSegment:
         from kwire.storage.reading.stats import segment_stats
 
         return segment_stats(self)
-
-
-def ends_in_zeros(segment: LogSegment, size: int) -> bool:
-    """May a broker write more into a segment of that size, which then stays (log.preallocate)? Not to a store."""
-    if is_url(segment.path) or size < _ZEROS:
-        return False
-    return not any(segment.file.read(size - _ZEROS, size))
-
-
-def written_end(segment: LogSegment, position: int, size: int) -> int:
-    """The end of what is in a segment now, from a byte on: a batch that comes later may begin a transaction."""
-    end = position
-    for window in scanner.Scanner(segment.file, position, size):
-        end = min(window.end, size)
-    return end
 
 
 def _entry(entry: tuple[int, int] | None, until: int) -> tuple[int, int, int] | None:

@@ -22,7 +22,7 @@ from kwire.storage.batches.scanner import (
 )
 from kwire.storage.isolation.committed import CommittedWindows
 from kwire.storage.isolation.transactions import Transactions
-from kwire.storage.places.filesystem import located
+from kwire.storage.places.filesystem import is_url, located
 from kwire.storage.reading.bounds import Bounds, RangeEnd, bounds_of
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _PIECE_BYTES = 16 << 20  # of a segment in one piece of columns; the same limit holds for decompressed bytes
 _MOST_OPEN = 32  # segments that are open at a time; where there are more, the start of a range is sought twice
+_ZEROS = 64  # bytes at the end of a file in which there is room for a batch
 
 
 B = TypeVar("B", bound=RecordBatch | BadBatch)
@@ -102,6 +103,21 @@ def _torn(segment: LogSegment, tail: tuple[int, int], number: int = 0) -> BadBat
     error = CorruptBatchError(reason, position=position, size=left)
     raw = segment.file.read(position, position + min(left, MAX_BATCH_BYTES))
     return BadBatch(position, raw, located(error, segment.path), number)
+
+
+def ends_in_zeros(segment: LogSegment, size: int) -> bool:
+    """May a broker write more into a segment of that size, which then stays (log.preallocate)? Not to a store."""
+    if is_url(segment.path) or size < _ZEROS:
+        return False
+    return not any(segment.file.read(size - _ZEROS, size))
+
+
+def written_end(segment: LogSegment, position: int, size: int) -> int:
+    """The end of what is in a segment now, from a byte on: a batch that comes later may begin a transaction."""
+    end = position
+    for window in Scanner(segment.file, position, size):
+        end = min(window.end, size)
+    return end
 
 
 def bad_region(window: Window) -> CorruptBatchError:
@@ -276,20 +292,25 @@ def gather_all(
 ) -> RecordColumns:
     """RecordColumns of a range of many segments together; column "source" is the number of the segment."""
     bounds = bounds_of(start_offset, end_offset, start_timestamp, end_timestamp)
-    hidden = [segment.transactions(segment.start_of(bounds)) if committed else None for segment in segments]
     read_bytes = KEPT_BYTES if options.get("views") else WINDOW_BYTES
     keep, verify = errors == "keep", options.get("verify_crc", True)
 
-    def scan(segment: LogSegment) -> Scanner:
-        return segment.scan(bounds, search=keep, verify=keep and verify, checked=verify, read_bytes=read_bytes)
+    def scan(segment: LogSegment, end: int | None = None) -> Scanner:
+        return segment.scan(
+            bounds, end=end, search=keep, verify=keep and verify, checked=verify, read_bytes=read_bytes)
 
     scanners: list[Scanner] = []  # of the first segments: each holds its file open
+    ends: list[int | None] = []  # of all: what is appended later is not judged by hidden
     total = 0
     for segment in segments:
-        scanner = scan(segment)
-        total += segment.size - scanner.begin()
+        size = segment.size
+        is_filled = committed and ends_in_zeros(segment, size)
+        scanner = scan(segment, written_end(segment, 0, size) if is_filled else None)
+        total += size - scanner.begin()
         if len(scanners) < _MOST_OPEN:
             scanners.append(scanner)
+        ends.append(size if committed else None)
+    hidden = [segment.transactions(segment.start_of(bounds)) if committed else None for segment in segments]
     options["verify_crc"] = verify and not keep  # the scanners have checked it
     bad: list[BadBatch] = []
     tail = None
@@ -297,7 +318,7 @@ def gather_all(
     def windows() -> Iterator[tuple[memoryview, int, int]]:
         nonlocal tail
         for number, segment in enumerate(segments):
-            scanner = scanners[number] if number < len(scanners) else scan(segment)
+            scanner = scanners[number] if number < len(scanners) else scan(segment, ends[number])
             for window in _within(scanner, bounds):
                 if window.bad is not None:
                     bad.extend(_bad_columns(segment, window, fields, keep, number).bad)
