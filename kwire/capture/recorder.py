@@ -69,7 +69,7 @@ class Recording:
                 self._credentials.add(frame.data, self.conversation.pairing.mechanism)
             return
         kind = "Request" if frame.direction == "request" else "Response"
-        if may_have_secrets(f"{exchange.api}{kind}", frame.data):
+        if may_have_secrets(f"{exchange.api}{kind}", exchange.version, frame.data):
             try:
                 if len(frame.data) > _MOST_DECODED:
                     raise LimitError("the frame is too large to be decoded by the tap", limit=_MOST_DECODED)

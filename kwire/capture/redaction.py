@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from kwire import messages
+from kwire import messages, schema
 from kwire.codec.frames import Request, Response, decode_request, decode_response
+from kwire.codec.message_columns import columns_of
+from kwire.codec.messages import decode_from
 from kwire.errors import KwireError
 from kwire_c.secrets import SECRET_SETTING
 
@@ -38,6 +40,8 @@ _SETTINGS: dict[str, tuple[str, ...]] = {
 _ENVELOPES = ("EnvelopeRequest", "EnvelopeResponse")
 _METADATA_LOG = "__cluster_metadata"  # holds SCRAM keys, delegation tokens and configs
 _METADATA_ID = (1).to_bytes(16, "big")
+_BY_ID = 13  # the first version of Fetch whose topics have ids, and no names
+_MOST_TOPICS = 100_000  # of a Fetch response, among which the metadata log is searched
 
 
 def without_secrets(frame: Message, request: Request | None = None) -> Message:
@@ -91,9 +95,23 @@ def has_secrets(name: str) -> bool:
     return name in _FIELDS or name in _SETTINGS or name in _WORDS or name in _ENVELOPES or name == "FetchResponse"
 
 
-def may_have_secrets(name: str, data: bytes) -> bool:
-    """Whether a frame can hold a secret; a Fetch response only if it names the metadata log, or holds its topic id."""
-    return has_secrets(name) and (name != "FetchResponse" or _METADATA_LOG.encode() in data or _METADATA_ID in data)
+def may_have_secrets(name: str, version: int, data: bytes) -> bool:
+    """Whether a frame can hold a secret; a Fetch response only if the metadata log is among its topics."""
+    return _has_metadata_log(data, version) if name == "FetchResponse" else has_secrets(name)
+
+
+def _has_metadata_log(data: bytes, version: int) -> bool:
+    """Whether the metadata log is among the topics of a Fetch response; True also where that cannot be read."""
+    field, wanted = ("topic_id", _METADATA_ID) if version >= _BY_ID else ("topic", _METADATA_LOG)
+    if (wanted if isinstance(wanted, bytes) else wanted.encode()) not in data:
+        return False
+    name, path = "FetchResponse", f"responses.{field}"  # records too may hold these bytes, by chance
+    try:
+        _, at = decode_from(messages.ResponseHeader, schema.message(name).header_version(version), data, lenient=True)
+        topics = columns_of(name, version, [memoryview(data)[at:]], [path], lenient=True)
+    except (KwireError, ValueError):
+        return True
+    return len(topics) > _MOST_TOPICS or wanted in topics[path].to_pylist()
 
 
 def _name(frame: Request | Response) -> str:

@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -157,6 +158,27 @@ def test_a_large_frame_with_secrets_and_a_large_first_one_are_lost(tmp_path: Pat
     assert outcomes_of(exchanges) == [("ApiVersions", 3, 0, "answered")]
     exchanges, (loss,), _ = recorded(tmp_path / "u", (large_metadata(0), None))
     assert not exchanges and "too large" in loss.reason
+
+
+@pytest.mark.parametrize("version", [4, 10, 12, 13, 17])
+def test_a_large_fetch_that_holds_the_metadata_logs_id_or_name_by_chance_is_recorded(
+    tmp_path: Path, version: int
+) -> None:
+    """An empty partition before partition 1 has the bytes of the id, and records may have any."""
+    reply = messages.FetchResponse
+    records = b"about __cluster_metadata " + bytes(15) + b"\x01" + bytes(2 << 20)
+
+    def fetched(number: int, topic: str, topic_id: int) -> tuple[bytes, bytes]:
+        part = [reply.PartitionData(partition_index=at, records=records * at) for at in range(2)]
+        name: dict[str, Any] = {"topic_id": UUID(int=topic_id)} if version >= 13 else {"topic": topic}
+        answer = reply(responses=[reply.FetchableTopicResponse(partitions=part, **name)])
+        return (kwire.encode_request(messages.FetchRequest(), version, correlation_id=number, client_id="me"),
+                kwire.encode_response(answer, version, correlation_id=number))
+
+    others, own = fetched(1, "mine", 7), fetched(2, "__cluster_metadata", 1)
+    exchanges, lost, _ = recorded(tmp_path / "t", (hello(), welcome()), others, own)
+    assert [one.outcome for one in exchanges] == ["answered", "answered", "lost"] and len(lost) == 1
+    assert exchanges[1].response is not None and exchanges[1].response.data == others[1]
 
 
 def test_the_tap_does_not_decode_empty_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
