@@ -77,7 +77,8 @@ class Channel:
         self._waiting: dict[int, tuple[asyncio.Future[Any], int, int]] = {}  # id -> (answer, api key, version)
         self._cancelled: dict[int, float] = {}  # id -> when its caller was cancelled: its response is dropped
         self._token: asyncio.Future[bytes] | None = None  # waits for a frame without header (old SASL)
-        self._task = asyncio.create_task(self._read(), name=f"kwire reads {address}")
+        # not create_task: an eager task factory would begin to read before there is a task to end
+        self._task = asyncio.Task(self._read(), loop=asyncio.get_running_loop(), name=f"kwire reads {address}")
         _ALL.add(self)
 
     @classmethod

@@ -8,6 +8,7 @@ import itertools
 import math
 import socket
 import ssl
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -18,8 +19,8 @@ import kwire
 from kwire import messages, net, schema
 from kwire.codec.frames import Request
 from kwire.net import BrokerConnectionError, BrokerTimeoutError, Cluster, FrameSizeError, connect, connect_sync
-from kwire.net.address import address
-from kwire.net.channel import Tolerated
+from kwire.net.address import Address, address
+from kwire.net.channel import Channel, Tolerated
 from tests.net.fake import HOST, Broker, Server, cluster, cluster_answer, in_a_child, of_release, run, serving
 
 pytestmark = pytest.mark.quick
@@ -668,5 +669,26 @@ def test_closed_and_opened_while_it_opens() -> None:
                 for outcome in await asyncio.gather(*opening, again, return_exceptions=True):
                     assert outcome is None or "closed" in str(outcome), repr(outcome)
                 await connection.close()
+
+    run(work())
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks came with Python 3.12")
+def test_a_task_factory_of_the_user_does_not_read_before_the_channel_is_made() -> None:
+    """Bytes that came with the end of the TLS handshake are there when the channel is made."""
+    async def work() -> None:
+        asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)  # type: ignore[attr-defined,unused-ignore]
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.read()
+
+        async with Server(serve) as broker:
+            reader, writer = await asyncio.open_connection(HOST, broker.port)
+            reader.feed_data(b"HTTP/1.1 400 Bad Request")
+            channel = Channel(Address(HOST, broker.port), reader, writer, client_id=None, max_frame=1 << 20)
+            with pytest.raises(BrokerConnectionError, match="answers in HTTP"):
+                await channel.request(messages.HeartbeatRequest(), 0)
+            await channel.close()
+            assert channel._task.cancelled() or channel._task.exception() is None
 
     run(work())
