@@ -32,6 +32,7 @@ class _Flow:
     syn: bool = False  # the start is known
     end: int | None = None  # of FIN
     acked: int | None = None  # the first byte that the peer has not acknowledged
+    reset: int | None = None  # of RST: all bytes before it were sent
     late: list[tuple[int, int, TcpSegment]] = field(default_factory=list)  # (sequence number, arrival, segment), a heap
     held: int = 0
 
@@ -102,7 +103,8 @@ class _Tracked:
             self._acknowledge(segment, flow, back, seq)
         if segment.fin and flow.end is None:
             flow.end = seq + segment.size
-        self.reset |= segment.rst
+        if segment.rst:
+            self.reset, flow.reset = True, seq
         if segment.size and not segment.rst and (flow.next is None or seq + segment.size > flow.next):
             heapq.heappush(flow.late, (seq, self.packets, segment))
             flow.held += len(segment.data) + _OVERHEAD
@@ -245,6 +247,8 @@ class _Tracked:
                     self._skip(name, flow, flow.late[0][0])
             if flow.next is not None:
                 last = flow.end if flow.end is not None else flow.acked
+                if flow.reset is not None and flow.reset - flow.next < _MOST_WINDOW:
+                    last = flow.reset if last is None else max(last, flow.reset)
                 if last is not None:
                     self._skip(name, flow, last)
         if self.foreign:

@@ -229,6 +229,18 @@ def test_a_reset_ends_what_waits(tmp_path: Path) -> None:
         [("ApiVersions", 3, 0, "answered"), ("Metadata", 9, 1, "unanswered")], [])
 
 
+def test_a_reset_tells_what_was_sent_before_it(tmp_path: Path) -> None:
+    """Its sequence number is that of the next byte: the capture lacks those from the last one on."""
+    talk = Talk().open().exchange(hello(), welcome()).exchange(metadata(1)[0], None)
+    before = len(talk.packets)
+    talk.say(False, kwire.pack_frame(metadata(1)[1]))
+    talk._add(False, RST)
+    del talk.packets[before:-1]  # the response and its acknowledgement
+    exchanges, (lost,) = read(write_pcap(tmp_path / "a.pcap", talk.bytes()))
+    assert outcomes_of(exchanges)[1] == ("Metadata", 9, 1, "lost")
+    assert (lost.direction, lost.bytes) == ("response", len(metadata(1)[1]) + 4)
+
+
 def test_the_end_of_a_connection_begun_before_is_no_loss(tmp_path: Path) -> None:
     talk = long_talk()
     before = len(talk.packets)
