@@ -297,6 +297,8 @@ os.register_at_fork(after_in_child=_disown_all)
 def _os_text(error: OSError) -> str:
     if isinstance(error, ssl.SSLError):
         return f"TLS: {_ssl_text(error)}"
+    if error.errno and str(error.strerror).startswith("Connect call failed"):  # asyncio's, which says not why
+        return os.strerror(error.errno)
     return error.strerror or str(error) or type(error).__name__
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import itertools
 import math
@@ -320,6 +321,16 @@ def test_bad_peers_without_async(serve: Any, kind: type[Exception], reason: str)
             await asyncio.to_thread(blocking, server.address)
 
     asyncio.run(work())
+
+
+def test_a_host_that_cannot_be_reached_is_said_to_be_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """asyncio replaces the system's words by "Connect call failed" and the address."""
+    async def unreachable(*_: Any, **__: Any) -> Any:
+        raise OSError(errno.EHOSTUNREACH, "Connect call failed ('10.0.0.1', 9092)")
+
+    monkeypatch.setattr(asyncio, "open_connection", unreachable)
+    with pytest.raises(BrokerConnectionError, match=r"^10\.0\.0\.1:9092: cannot connect: No route to host$"):
+        run(connect("10.0.0.1:9092").open())
 
 
 def test_refused() -> None:
