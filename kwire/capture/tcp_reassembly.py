@@ -247,8 +247,8 @@ class _Tracked:
                     self._skip(name, flow, flow.late[0][0])
             if flow.next is not None:
                 last = flow.end if flow.end is not None else flow.acked
-                if flow.reset is not None and flow.reset - flow.next < _MOST_WINDOW:
-                    last = flow.reset if last is None else max(last, flow.reset)
+                if flow.end is None and flow.reset is not None and 1 < flow.reset - flow.next < _MOST_WINDOW:
+                    last = flow.reset  # one more may be a FIN, which counts as a byte
                 if last is not None:
                     self._skip(name, flow, last)
         if self.foreign:

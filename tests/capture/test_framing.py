@@ -18,6 +18,7 @@ from kwire.capture.framing import Conversation
 from kwire.capture.pcap import Unread, read_segments
 from tests.capture.making import (
     ACK,
+    FIN,
     LINKS,
     PUSH,
     RST,
@@ -239,6 +240,18 @@ def test_a_reset_tells_what_was_sent_before_it(tmp_path: Path) -> None:
     exchanges, (lost,) = read(write_pcap(tmp_path / "a.pcap", talk.bytes()))
     assert outcomes_of(exchanges)[1] == ("Metadata", 9, 1, "lost")
     assert (lost.direction, lost.bytes) == ("response", len(metadata(1)[1]) + 4)
+
+
+@pytest.mark.parametrize("captured", [True, False])
+def test_a_reset_after_the_end_is_no_loss(tmp_path: Path, captured: bool) -> None:
+    """The FIN counts as a byte."""
+    talk = Talk().open().exchange(hello(), welcome()).exchange(metadata(1)[0], None)
+    talk._add(True, FIN | ACK)
+    talk._add(True, RST)
+    if not captured:
+        del talk.packets[-2]
+    exchanges, lost = read(write_pcap(tmp_path / "a.pcap", talk.bytes()))
+    assert (outcomes_of(exchanges)[1], lost) == (("Metadata", 9, 1, "unanswered"), [])
 
 
 def test_the_end_of_a_connection_begun_before_is_no_loss(tmp_path: Path) -> None:
