@@ -73,8 +73,12 @@ class Pairing:
                     self.response(self._take_early(next(iter(self._early))))
                 return None
             if not self.readable:
-                large = isinstance(error, LimitError)
-                self.give_up(str(error) if large else f"not the Kafka protocol: {_first_bytes(frame.data)}")
+                reason = f"not the Kafka protocol: {_first_bytes(frame.data)}"
+                if isinstance(error, LimitError):
+                    reason = str(error)
+                elif frame.missing:
+                    reason = "the first request is cut inside its header: the connection cannot be read"
+                self.give_up(reason)
                 self.count_unread(len(frame.data) + frame.missing + 4)
                 return None
             self.lose(f"a request that cannot be read: {error}", "request", len(frame.data), frame.time)

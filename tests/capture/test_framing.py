@@ -189,6 +189,15 @@ def test_a_hole_inside_a_frame_leaves_its_header_and_the_place_of_the_next(tmp_p
     assert exchanges[1].request.missing == len(produce(1, 1, bytes(500))) - len(exchanges[1].request.data)
 
 
+def test_a_snap_length_inside_the_first_header_does_not_make_it_another_protocol(tmp_path: Path) -> None:
+    for size in (58, 60, 66):  # 54 of them are headers below
+        exchanges, lost = read(write_pcap(tmp_path / "a.pcap", [packet[:size] for packet in long_talk().bytes()]))
+        assert not exchanges
+        assert {one.reason for one in lost} == {
+            "bytes of a packet truncated by the capture's snap length",
+            "the first request is cut inside its header: the connection cannot be read"}
+
+
 def test_packets_cut_short_by_the_snap_length_still_tell_who_asks_what(tmp_path: Path) -> None:
     talk = long_talk().exchange(produce(9, 1, bytes(3000)), metadata(9)[1]).exchange(*metadata(10))
     packets = [packet[:200] for packet in talk.bytes()]
