@@ -174,10 +174,10 @@ class Cluster:
     ) -> R:  # fmt: skip
         """Send a request to one broker and return its response; as Connection.send.
 
-        to: a node id, "controller", or "any" (the brokers in turn). After a request that failed, the next one asks for
-        the brokers again, within its own timeout.
+        to: a node id, "controller", or "any" (the brokers in turn). After a request that failed, and where no broker
+        could be reached, the next one asks for the brokers again, within its own timeout.
         """
-        if self._stale:
+        if self._stale or self._none_reached:
             seconds = self.timeout if timeout is None else check_seconds(timeout, "timeout")
             end = asyncio.get_running_loop().time() + seconds
             await self._find_again(seconds)
@@ -263,7 +263,15 @@ class Cluster:
     def _connection_to(self, where: Address) -> Connection:
         return Connection(where, cluster_levels=self._finalized, **self._keywords)
 
+    @property
+    def _none_reached(self) -> bool:
+        """Whether brokers are known, and none of them could be reached."""
+        return bool(self._connections) and self._connections.keys() <= self.unreachable.keys()
+
     def _reached(self) -> list[int]:
+        if self._none_reached:
+            first = next(iter(self.unreachable.values()))
+            raise BrokerConnectionError(f"no broker of the cluster can be reached: {first}", address=self._where)
         nodes = [node for node in self._connections if node not in self.unreachable]
         if not nodes:
             raise BrokerConnectionError("the cluster is not open", address=self._where)

@@ -208,6 +208,25 @@ def test_a_broker_that_cannot_be_reached() -> None:
     run(work())
 
 
+@pytest.mark.parametrize("partial", [False, True])
+def test_brokers_that_are_back_are_found_again_where_none_could_be_reached(partial: bool) -> None:
+    """A bootstrap server that is not a broker's own address, as a load balancer's, answers all the while."""
+    async def work() -> None:
+        async with Broker(of_release("4.4")) as bootstrap, Broker(of_release("4.4")) as broker:
+            bootstrap.answer = broker.answer = lambda _: messages.MetadataResponse(
+                brokers=[ROW(node_id=1, host=HOST, port=broker.port)])
+            async with Cluster(bootstrap.address, partial=partial) as cluster:
+                await broker.__aexit__()
+                for _ in range(3):
+                    with pytest.raises(BrokerConnectionError, match=broker.address):
+                        await cluster.send(METADATA)
+                await broker.__aenter__()
+                await cluster.send(METADATA)
+                assert not cluster.unreachable
+
+    run(work())
+
+
 ROW = messages.MetadataResponse.MetadataResponseBroker
 
 
