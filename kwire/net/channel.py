@@ -160,13 +160,16 @@ class Channel:
             self.lost = error
         self._writer.transport.abort()
         self._task.cancel()
-        waiting = [answer for answer, _, _ in self._waiting.values()]
         if self._token is not None:
-            waiting.append(self._token)
-        for answer in waiting:
-            if not answer.done():
-                answer.set_exception(cause or self.lost)
-                answer.exception()  # retrieved: no "exception was never retrieved" where the caller was cancelled
+            self._fail(self._token, cause)
+        for number, (answer, _, _) in list(self._waiting.items()):
+            self._fail(answer, cause)
+            self._waiting.pop(number, None)  # so that each is failed once, where many callers fail the connection
+
+    def _fail(self, answer: asyncio.Future[Any], cause: BaseException | None) -> None:
+        if not answer.done():
+            answer.set_exception(cause or cast(BrokerConnectionError, self.lost))
+            answer.exception()  # retrieved: no "exception was never retrieved" where the caller was cancelled
 
     async def close(self) -> None:
         """Close the connection: what was written is still sent, requests in flight fail."""

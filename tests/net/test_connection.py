@@ -684,6 +684,21 @@ def test_closed_and_opened_while_it_opens() -> None:
     run(work())
 
 
+def test_a_connection_that_failed_waits_for_nothing() -> None:
+    """Callers that run out of time in one turn fail it one after the other: 20,000 took a quarter of a minute."""
+    async def work() -> None:
+        async with Broker(of_release("4.4")) as broker, connect(broker.address) as connection:
+            channel = connection._channel
+            assert channel is not None
+            answers = [channel.send(METADATA, 9) for _ in range(10)]
+            channel.fail(BrokerTimeoutError("first"))
+            assert not channel._waiting
+            channel.fail(BrokerTimeoutError("second"))
+            assert {str(one.exception()) for one in answers if one is not None} == {"first"}
+
+    run(work())
+
+
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks came with Python 3.12")
 def test_a_task_factory_of_the_user_does_not_read_before_the_channel_is_made() -> None:
     """Bytes that came with the end of the TLS handshake are there when the channel is made."""
