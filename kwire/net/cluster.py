@@ -14,7 +14,7 @@ from kwire.errors import DecodeError, KwireError, LimitError, UnsupportedVersion
 from kwire.net.address import Address, addresses
 from kwire.net.api_versions import FinalizedLevels, NodeApiVersions, api_name, intersection, newest_levels
 from kwire.net.connection import Connection, Options, close_all
-from kwire.net.errors import AuthenticationError, BrokerConnectionError, RequestRefusedError
+from kwire.net.errors import AuthenticationError, BrokerConnectionError, BrokerTimeoutError, RequestRefusedError
 from kwire.net.feature_updates import (
     FeatureMetadata,
     FeatureUpdate,
@@ -79,6 +79,7 @@ class Cluster:
         self._closed = False
         self._turn = self._asked = 0  # requests to any broker; times that the brokers were asked for again
         self._stale = False
+        self._begin()
         self.timeout = self._connection_to(self.bootstrap[0]).timeout  # invalid keywords fail now
 
     def __repr__(self) -> str:
@@ -99,9 +100,16 @@ class Cluster:
     ) -> None:
         await self.close()
 
+    def _begin(self) -> None:
+        """Start with nobody looking for the brokers again."""
+        self._looking = asyncio.Lock()  # held while a request looks for them
+        self._looks = 0  # of requests, that came to an end
+        self._not_found: KwireError | None = None  # what came of the last one
+
     async def open(self) -> None:
         """Find the brokers and connect to each. Raises BrokerConnectionError, within the timeout."""
         self._closed = False
+        self._begin()  # perhaps in another event loop than before
         async with within(self.timeout, self._where) as end:
             await self._find(self.timeout)
             await self._reach(end)
@@ -180,7 +188,7 @@ class Cluster:
         if self._stale or self._none_reached:
             seconds = self.timeout if timeout is None else check_seconds(timeout, "timeout")
             end = asyncio.get_running_loop().time() + seconds
-            await self._find_again(seconds)
+            await self._look_again(seconds)
             timeout = max(0.0, end - asyncio.get_running_loop().time())
         if to == "any":
             reached = self._reached()
@@ -239,6 +247,22 @@ class Cluster:
                 self.unreachable[node] = outcome
             elif isinstance(outcome, BaseException):
                 raise outcome
+
+    async def _look_again(self, seconds: float) -> None:
+        """Find the brokers again for a request; those that come meanwhile wait for what comes of it."""
+        looks = self._looks
+        async with within(seconds, self._where) as end, self._looking:
+            if self._looks == looks:
+                try:
+                    await self._find_again(end - asyncio.get_running_loop().time())
+                    self._not_found = None
+                except BrokerTimeoutError:  # others may have more time
+                    raise
+                except KwireError as error:
+                    self._not_found = error
+                self._looks += 1
+            if self._not_found is not None:
+                raise self._not_found.with_traceback(None)  # others raised it too
 
     async def _find_again(self, seconds: float) -> None:
         """Ask for the brokers again, of known brokers first, each time another, and connect to new ones."""

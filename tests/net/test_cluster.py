@@ -227,6 +227,33 @@ def test_brokers_that_are_back_are_found_again_where_none_could_be_reached(parti
     run(work())
 
 
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_of_many_requests_one_looks_for_the_brokers_again(cancelled: bool) -> None:
+    """Each had a connection to the bootstrap server. One that is cancelled while it looks leaves that to the next."""
+    async def work() -> None:
+        async with Broker(of_release("4.4")) as bootstrap, Broker(of_release("4.4")) as broker:
+            bootstrap.answer = broker.answer = lambda _: messages.MetadataResponse(
+                brokers=[ROW(node_id=1, host=HOST, port=broker.port)])
+            async with Cluster(bootstrap.address) as cluster:
+                await broker.__aexit__()
+                with pytest.raises(BrokerConnectionError):
+                    await cluster.send(METADATA)
+                before = bootstrap.connections
+                calls = [asyncio.create_task(cluster.send(METADATA)) for _ in range(50)]
+                if cancelled:
+                    while bootstrap.connections == before:
+                        await asyncio.sleep(0)
+                    calls[0].cancel()
+                errors = await asyncio.gather(*calls, return_exceptions=True)
+                assert all(isinstance(error, BrokerConnectionError) for error in errors[cancelled:])
+                assert bootstrap.connections - before == 1 + cancelled
+                await broker.__aenter__()
+                await asyncio.gather(*(cluster.send(METADATA) for _ in range(50)))
+                assert bootstrap.connections - before <= 2 + cancelled
+
+    run(work())
+
+
 ROW = messages.MetadataResponse.MetadataResponseBroker
 
 
