@@ -61,7 +61,8 @@ class Pairing:
             self.count_unread(len(frame.data) + frame.missing + 4)
             return None
         if not frame.data and self.readable and self._tokens is None:
-            self.lose("an empty request", "request", frame.missing, frame.time)
+            reason = "a request of which the capture has the size only" if frame.missing else "an empty request"
+            self.lose(reason, "request", frame.missing, frame.time)
             return None
         try:
             exchange = self._read(frame)

@@ -198,6 +198,16 @@ def test_a_snap_length_inside_the_first_header_does_not_make_it_another_protocol
             "the first request is cut inside its header: the connection cannot be read"}
 
 
+def test_a_request_of_which_only_the_size_is_there_is_not_called_empty(tmp_path: Path) -> None:
+    talk = Talk().open().exchange(hello(), welcome())
+    talk.say(True, kwire.pack_frame(metadata(1)[0])[:4]).say(True, metadata(1)[0]).exchange(*metadata(2))
+    del talk.packets[-6]  # the second segment
+    exchanges, lost = read(write_pcap(tmp_path / "a.pcap", talk.bytes()))
+    assert outcomes_of(exchanges)[1:] == [("Metadata", 9, 2, "answered")]
+    assert [one.reason for one in lost] == [
+        "bytes of segments that are not in the capture", "a request of which the capture has the size only"]
+
+
 def test_packets_cut_short_by_the_snap_length_still_tell_who_asks_what(tmp_path: Path) -> None:
     talk = long_talk().exchange(produce(9, 1, bytes(3000)), metadata(9)[1]).exchange(*metadata(10))
     packets = [packet[:200] for packet in talk.bytes()]
