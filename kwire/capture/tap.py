@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from ipaddress import ip_address
 
 from kwire.capture.exchange import Direction
 from kwire.capture.recorder import Recorder, Recording
@@ -82,6 +83,10 @@ class Tap:
         except (OSError, TimeoutError) as error:
             self.say(f"{Address(*self.target)}: {reason(error)}")
             return
+        if self._is_here(to_broker):
+            to_broker.transport.abort()
+            self.say(f"{Address(*self.target)}: it is where the tap itself listens")
+            return
         client = str(Address(*writer.get_extra_info("peername")[:2]))
         recording = self.recorder.open(client, str(Address(*self.target)))
         pumps = [
@@ -100,6 +105,13 @@ class Tap:
                 pump.cancel()
             to_broker.transport.abort()
             self.recorder.end(recording)
+
+    def _is_here(self, to_broker: asyncio.StreamWriter) -> bool:
+        """Does a connection lead to the tap itself, which would connect again and again?"""
+        (host, port), own = to_broker.get_extra_info("peername")[:2], to_broker.get_extra_info("sockname")[0]
+        listens = [name.getsockname()[:2] for name in self._server.sockets]
+        return (host, port) in listens or (host == own and any(
+            port == at and ip_address(where).is_unspecified for where, at in listens))
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, recording: Recording,
                     direction: Direction) -> None:

@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from uuid import UUID
 
@@ -26,6 +27,7 @@ from kwire.capture import read_capture
 from kwire.capture.exchange import Exchange, Lost
 from kwire.capture.tap import Tap
 from kwire.cli import main
+from kwire.net.address import Address
 from tests.capture.making import hello, metadata, outcomes_of, produce, read, welcome
 from tools.places import ROOT
 
@@ -300,6 +302,25 @@ def test_a_broker_that_refuses_closes_the_client(tmp_path: Path) -> None:
                 raise ConnectionResetError
             writer.close()
         assert said == [f"127.0.0.1:{port}: Connection refused"]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(("listen", "target"), [
+    ("127.0.0.1", "127.0.0.1"), ("127.0.0.1", "localhost"), ("0.0.0.0", "127.0.0.1")])
+def test_a_tap_of_itself_ends(tmp_path: Path, listen: str, target: str) -> None:
+    """It would connect again and again until no descriptor is left."""
+    said: list[str] = []
+
+    async def run() -> None:
+        async with Tap((listen, 0), ("h", 1), str(tmp_path / "t"), said.append) as tap:
+            tap.target = target, tap.address[1]
+            reader, writer = await asyncio.open_connection(*tap.target)
+            writer.write(kwire.pack_frame(hello()))
+            with suppress(OSError):
+                assert await asyncio.wait_for(reader.read(), 10) == b""
+            writer.close()
+        assert set(said) == {f"{Address(*tap.target)}: it is where the tap itself listens"}
 
     asyncio.run(run())
 
