@@ -172,11 +172,7 @@ class SyncConnection:
         if self._left is None:
             return None
         closing = _Call(self._connection.close())
-        try:
-            self._left.post(partial(self._left.begin, closing, self._left.end))
-        except RuntimeError:
-            if not self._left.is_closed():  # RecursionError
-                raise
+        if not self._left.post(partial(self._left.begin, closing, self._left.end)):
             closing.work.close()
         return closing
 
@@ -228,14 +224,8 @@ class SyncConnection:
     def _drop(self, work: Coroutine[Any, Any, Any]) -> None:
         """End work that nobody waits for: in the loop, if there is one, which may be at it."""
         loop = self._loop or self._left
-        if loop is not None:
-            try:
-                loop.post(partial(loop.drop, work))
-                return
-            except RuntimeError:
-                if not loop.is_closed():  # RecursionError
-                    raise
-        work.close()
+        if loop is None or not loop.post(partial(loop.drop, work)):
+            work.close()
 
     def _run(self, work: Coroutine[Any, Any, T], seconds: float) -> T:
         """Run work in the loop and return its result. seconds: its timeout; it may ask twice."""
@@ -322,8 +312,20 @@ class _Loop:
         self.failure: BrokerConnectionError | None = None  # why the thread could not run the loop
         self._loop = asyncio.SelectorEventLoop()
         self._calls: dict[Coroutine[Any, Any, Any], _Call[Any]] = {}
-        self.post, self.stop, self.close = self._loop.call_soon_threadsafe, self._loop.stop, self._loop.close
-        self.is_closed = self._loop.is_closed
+        self.stop, self.close = self._loop.stop, self._loop.close
+
+    def post(self, work: Callable[[], object]) -> bool:
+        """Have the loop run work, from any thread; False if it is closed.
+
+        Raises RecursionError where the stack of the caller ends: the loop may not know of the work.
+        """
+        try:
+            self._loop.call_soon_threadsafe(work)
+        except RuntimeError:
+            if not self._loop.is_closed():
+                raise
+            return False
+        return True
 
     def serve(self) -> None:
         """Run the loop in this thread until it is stopped.
@@ -366,11 +368,7 @@ class _Loop:
             except Empty:
                 if until == math.inf and closing.has_begun:
                     until = time.monotonic() + _PATIENCE
-                try:
-                    self.post(partial(self.begin, closing, self.end) if time.monotonic() < until else self._abandon)
-                except RuntimeError:
-                    if not self.is_closed():  # RecursionError
-                        raise
+                self.post(partial(self.begin, closing, self.end) if time.monotonic() < until else self._abandon)
 
     def begin(self, call: _Call[Any], then: Callable[[], object] = lambda: None) -> None:
         """Start a call, in the loop. Its exception is always retrieved, even if its caller no longer waits.
@@ -396,13 +394,8 @@ class _Loop:
 
     def ask(self, call: _Call[Any]) -> None:
         """Ask the loop to begin a call, again if it may have lost it; the call fails where the loop has ended."""
-        try:
-            self.post(partial(self.begin, call))
-        except RuntimeError:
-            if not self.is_closed():  # RecursionError
-                raise
-            if not call.has_ended:
-                call.error = self.failure or self._connection.was_closed()
+        if not self.post(partial(self.begin, call)) and not call.has_ended:
+            call.error = self.failure or self._connection.was_closed()
 
     def drop(self, work: Coroutine[Any, Any, Any]) -> None:
         """Cancel work, in the loop, or close it if it was not begun."""

@@ -248,11 +248,11 @@ def test_what_a_loop_has_lost_is_asked_again(broker: Broker, lost: int) -> None:
         assert loop is not None
         post, dropped = loop.post, []
 
-        def losing(callback: Callable[..., object], *arguments: Any) -> None:
+        def losing(callback: Callable[[], object]) -> bool:
             if len(dropped) < lost:
                 dropped.append(callback)
-            else:
-                post(callback, *arguments)
+                return True
+            return post(callback)
 
         loop.post = losing  # type: ignore[assignment]
         connection.send(METADATA)
