@@ -219,6 +219,8 @@ def test_what_is_appended_after_the_look_for_transactions(
     path.write_bytes(data + bytes(10_000 if preallocated else 0))
     for _ in range(2):  # then it is judged
         assert offsets(LogSegment(path).read(committed=True)) == [0, 1, 2]
-    path.write_bytes(data + bytes(10_000 if preallocated else 0))
-    for _ in range(2):
-        assert len(LogSegment(path).columns(["offset"], committed=True)) == 3
+    for most_open in (32, 0):  # segments whose files are open at a time
+        monkeypatch.setattr("kwire.storage.reading.segment_reader._MOST_OPEN", most_open)
+        path.write_bytes(data + bytes(10_000 if preallocated else 0))
+        for _ in range(2):
+            assert len(LogSegment(path).columns(["offset"], committed=True)) == 3

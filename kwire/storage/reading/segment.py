@@ -32,7 +32,6 @@ from kwire.storage.reading.bounds import NO_BOUNDS, Bounds, RangeEnd, bounds_of
 from kwire.storage.reading.segment_reader import (
     ColumnBatches,
     SegmentBatches,
-    ends_in_zeros,
     gather_all,
     written_end,
 )
@@ -515,7 +514,7 @@ class LogSegment:
         """
         bounds = bounds_of(start_offset, end_offset, start_timestamp, end_timestamp)
         start = self.start_of(bounds)
-        end = written_end(self, start, self.size) if committed and ends_in_zeros(self, self.size) else None
+        end = written_end(self, start, self.size) if committed else None
         batches = self.batches(start, end, verify_crc=verify_crc, errors=errors, max_batch_bytes=max_batch_bytes)
         hidden = self.transactions(start) if committed else Transactions()  # of all in batches: what comes now is not
         last, past = -1, RangeEnd()

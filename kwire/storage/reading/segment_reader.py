@@ -112,8 +112,13 @@ def ends_in_zeros(segment: LogSegment, size: int) -> bool:
     return not any(segment.file.read(size - _ZEROS, size))
 
 
-def written_end(segment: LogSegment, position: int, size: int) -> int:
-    """The end of what is in a segment now, from a byte on: a batch that comes later may begin a transaction."""
+def written_end(segment: LogSegment, position: int, size: int) -> int | None:
+    """The end of what is in a preallocated segment now, from a byte on; None for any other, where its size tells.
+
+    A batch that comes later may begin a transaction.
+    """
+    if not ends_in_zeros(segment, size):
+        return None
     end = position
     for window in Scanner(segment.file, position, size):
         end = min(window.end, size)
@@ -304,12 +309,12 @@ def gather_all(
     total = 0
     for segment in segments:
         size = segment.size
-        is_filled = committed and ends_in_zeros(segment, size)
-        scanner = scan(segment, written_end(segment, 0, size) if is_filled else None)
+        end = written_end(segment, 0, size) if committed else None
+        scanner = scan(segment, end)
         total += size - scanner.begin()
         if len(scanners) < _MOST_OPEN:
             scanners.append(scanner)
-        ends.append(size if committed else None)
+        ends.append(size if committed and end is None else end)
     hidden = [segment.transactions(segment.start_of(bounds)) if committed else None for segment in segments]
     options["verify_crc"] = verify and not keep  # the scanners have checked it
     bad: list[BadBatch] = []
