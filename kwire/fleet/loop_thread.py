@@ -13,6 +13,8 @@ from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from kwire.net.posting import post
+
 T = TypeVar("T")
 _TURN = 0.5  # seconds: a signal just before a wait is handled only after it
 _UNBORN = 2.0  # seconds after which a thread that was interrupted before it began does not begin any more
@@ -79,7 +81,7 @@ class LoopThread:
             except BaseException as error:
                 done.put((None, error))
 
-        self._post(loop, run)
+        post(loop, run)
         while True:
             ended = self.has_ended
             try:
@@ -99,20 +101,11 @@ class LoopThread:
             return
         self._is_ending = True
         if self._loop is not None:
-            self._post(self._loop, self._asked.set)
+            post(self._loop, self._asked.set)
         error = self._get(self._ended, None if self._thread_id is not None else _UNBORN)
         self.has_ended = True
         if error is not None:
             raise error
-
-    @staticmethod
-    def _post(loop: asyncio.AbstractEventLoop, work: Callable[[], object]) -> None:
-        """Have the loop run work, unless it is closed."""
-        try:
-            loop.call_soon_threadsafe(work)
-        except RuntimeError:
-            if not loop.is_closed():  # RecursionError: nobody may wait for the work
-                raise
 
     @staticmethod
     def _get(queue: SimpleQueue[BaseException | None], seconds: float | None = None) -> BaseException | None:

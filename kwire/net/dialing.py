@@ -11,6 +11,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from kwire.net.posting import post
 from kwire.net.waiting import turn
 
 
@@ -59,8 +60,7 @@ async def _addresses(host: str) -> list[str]:
             found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
         except BaseException as failed:
             error = failed
-        with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(partial(set_answer, error, found))
+        post(loop, partial(set_answer, error, found))
 
     try:  # not the loop's executor: asyncio.run, and Python's end, wait for its threads, and a resolver may be slow
         start_new_thread(look_up, ())

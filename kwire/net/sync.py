@@ -22,6 +22,7 @@ from kwire.net.address import Address
 from kwire.net.api_versions import NodeApiVersions
 from kwire.net.connection import Connection, Options
 from kwire.net.errors import BrokerConnectionError, BrokerTimeoutError
+from kwire.net.posting import post
 
 if TYPE_CHECKING:
     from kwire_c.message_class import RequestMessage
@@ -312,20 +313,7 @@ class _Loop:
         self.failure: BrokerConnectionError | None = None  # why the thread could not run the loop
         self._loop = asyncio.SelectorEventLoop()
         self._calls: dict[Coroutine[Any, Any, Any], _Call[Any]] = {}
-        self.stop, self.close = self._loop.stop, self._loop.close
-
-    def post(self, work: Callable[[], object]) -> bool:
-        """Have the loop run work, from any thread; False if it is closed.
-
-        Raises RecursionError where the stack of the caller ends: the loop may not know of the work.
-        """
-        try:
-            self._loop.call_soon_threadsafe(work)
-        except RuntimeError:
-            if not self._loop.is_closed():
-                raise
-            return False
-        return True
+        self.post, self.stop, self.close = partial(post, self._loop), self._loop.stop, self._loop.close
 
     def serve(self) -> None:
         """Run the loop in this thread until it is stopped.

@@ -6,6 +6,8 @@ import asyncio
 import doctest
 import socket
 import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -208,21 +210,29 @@ def test_a_broker_that_cannot_be_reached() -> None:
     run(work())
 
 
+@asynccontextmanager
+async def behind_another_address() -> AsyncIterator[tuple[Broker, Broker]]:
+    """A bootstrap server that is not the broker's own address, as a load balancer's, and the one broker."""
+    async with Broker(of_release("4.4")) as bootstrap, Broker(of_release("4.4")) as broker:
+        bootstrap.answer = broker.answer = lambda _: messages.MetadataResponse(
+            brokers=[ROW(node_id=1, host=HOST, port=broker.port)])
+        yield bootstrap, broker
+
+
 @pytest.mark.parametrize("partial", [False, True])
 def test_brokers_that_are_back_are_found_again_where_none_could_be_reached(partial: bool) -> None:
     """A bootstrap server that is not a broker's own address, as a load balancer's, answers all the while."""
     async def work() -> None:
-        async with Broker(of_release("4.4")) as bootstrap, Broker(of_release("4.4")) as broker:
-            bootstrap.answer = broker.answer = lambda _: messages.MetadataResponse(
-                brokers=[ROW(node_id=1, host=HOST, port=broker.port)])
-            async with Cluster(bootstrap.address, partial=partial) as cluster:
-                await broker.__aexit__()
-                for _ in range(3):
-                    with pytest.raises(BrokerConnectionError, match=broker.address):
-                        await cluster.send(METADATA)
-                await broker.__aenter__()
-                await cluster.send(METADATA)
-                assert not cluster.unreachable
+        async with (
+            behind_another_address() as (bootstrap, broker), Cluster(bootstrap.address, partial=partial) as cluster
+        ):
+            await broker.__aexit__()
+            for _ in range(3):
+                with pytest.raises(BrokerConnectionError, match=broker.address):
+                    await cluster.send(METADATA)
+            await broker.__aenter__()
+            await cluster.send(METADATA)
+            assert not cluster.unreachable
 
     run(work())
 
@@ -231,25 +241,22 @@ def test_brokers_that_are_back_are_found_again_where_none_could_be_reached(parti
 def test_of_many_requests_one_looks_for_the_brokers_again(cancelled: bool) -> None:
     """Each had a connection to the bootstrap server. One that is cancelled while it looks leaves that to the next."""
     async def work() -> None:
-        async with Broker(of_release("4.4")) as bootstrap, Broker(of_release("4.4")) as broker:
-            bootstrap.answer = broker.answer = lambda _: messages.MetadataResponse(
-                brokers=[ROW(node_id=1, host=HOST, port=broker.port)])
-            async with Cluster(bootstrap.address) as cluster:
-                await broker.__aexit__()
-                with pytest.raises(BrokerConnectionError):
-                    await cluster.send(METADATA)
-                before = bootstrap.connections
-                calls = [asyncio.create_task(cluster.send(METADATA)) for _ in range(50)]
-                if cancelled:
-                    while bootstrap.connections == before:
-                        await asyncio.sleep(0)
-                    calls[0].cancel()
-                errors = await asyncio.gather(*calls, return_exceptions=True)
-                assert all(isinstance(error, BrokerConnectionError) for error in errors[cancelled:])
-                assert bootstrap.connections - before == 1 + cancelled
-                await broker.__aenter__()
-                await asyncio.gather(*(cluster.send(METADATA) for _ in range(50)))
-                assert bootstrap.connections - before <= 2 + cancelled
+        async with behind_another_address() as (bootstrap, broker), Cluster(bootstrap.address) as cluster:
+            await broker.__aexit__()
+            with pytest.raises(BrokerConnectionError):
+                await cluster.send(METADATA)
+            before = bootstrap.connections
+            calls = [asyncio.create_task(cluster.send(METADATA)) for _ in range(50)]
+            if cancelled:
+                while bootstrap.connections == before:
+                    await asyncio.sleep(0)
+                calls[0].cancel()
+            errors = await asyncio.gather(*calls, return_exceptions=True)
+            assert all(isinstance(error, BrokerConnectionError) for error in errors[cancelled:])
+            assert bootstrap.connections - before == 1 + cancelled
+            await broker.__aenter__()
+            await asyncio.gather(*(cluster.send(METADATA) for _ in range(50)))
+            assert bootstrap.connections - before <= 2 + cancelled
 
     run(work())
 
