@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kwire.storage.places.discovery import PartitionKey
     from kwire.storage.reading.bounds import Bounds
     from kwire.storage.reading.log_follower import LogFollower, LogOffset
+    from kwire.storage.reading.read_plan import ReadPlan, ReadPlans
 
 _TAIL_BYTES = 1 << 17, 16 << 20  # looked at at a time for the last records: at first, at most
 _EVERY = 0.5  # seconds between two looks at a log that is followed
@@ -99,6 +100,15 @@ class Records:
         self.damaged, self.damage = False, damage
         self._undecoded: dict[str, tuple[int, str]] = {}  # file -> records, the first one
         self._kinds: dict[str, str | None] = {}
+        self._plans: ReadPlans | None = None
+
+    def plan(self, segment: LogSegment) -> ReadPlan:
+        """Where the log of a segment ended when the first record of it was looked at."""
+        from kwire.storage.reading.read_plan import ReadPlans
+
+        if self._plans is None:
+            self._plans = ReadPlans()
+        return self._plans.of(segment)
 
     def kind(self, segment: LogSegment) -> str | None:
         """The kind of the records of an internal topic; None where bytes are shown."""
@@ -123,6 +133,8 @@ class Records:
         options = {"rows": most, "control": self.control, **self.span, **options}
         if not self.left:
             return
+        if "transactions" not in options and (options["committed"] or options.get("states") is not None):
+            options["transactions"] = self.plan(segment)
         read = segment.column_batches(names, errors="keep", **options)
         for columns in read:
             rows: Sequence[int] | None = self.wanted.rows(columns)
@@ -276,10 +288,11 @@ class Output:
         return ranges[::-1]
 
     def _count(self, segment: LogSegment, start: int, end: int) -> int:
-        wanted, count = self._records.wanted, 0
+        wanted, count, span = self._records.wanted, 0, self._records.span
+        plan = self._records.plan(segment) if span["committed"] else None
         pieces = segment.column_batches(
             ("offset", *wanted.fields), start=start, end=end, guessed=start > 0, errors="keep",
-            control=self._records.control, **self._records.span)
+            control=self._records.control, transactions=plan, **span)
         for columns in pieces:
             rows = wanted.rows(columns)
             count += len(columns) if rows is None else len(rows)
@@ -318,15 +331,18 @@ class Followed:
 
     def go_on(self) -> None:
         """Write what was appended since."""
+        from kwire.storage.isolation.planned_log import LogEnd
         from kwire.storage.places.discovery import by_partition
         from kwire.storage.reading.bounds import bounds_of
 
         span = bounds_of(self._records.span["start_offset"], self._records.span["end_offset"])
         for key, files in by_partition(self._find()).items():
+            log_end = LogEnd.of(files)
             for segment, start, end, bounds in self._planned(key, files):
                 both = bounds.narrowed(span)
                 self._output.show(
-                    segment, start=start, end=end, start_offset=both.start_offset, end_offset=both.end_offset)
+                    segment, start=start, end=end, start_offset=both.start_offset, end_offset=both.end_offset,
+                    transactions=log_end if segment.named_offset is not None else None)
 
     def _planned(
         self, key: PartitionKey, files: Sequence[SegmentFile]
@@ -365,10 +381,17 @@ class Followed:
     def _log(self, files: Sequence[SegmentFile]) -> LogFollower:
         from kwire.storage.reading.directory import Partition
         from kwire.storage.reading.log_follower import LogFollower, OpenTransaction
+        from kwire.storage.reading.read_plan import ReadPlan
         from kwire.storage.reading.segment import open_listed
 
+        plans: list[tuple[Partition, ReadPlan]] = []  # when a segment is asked for; what is read for it serves all
+
         def first_open(number: int) -> OpenTransaction | None:
-            oldest = min(Partition(files).segments[number].transactions().open, key=lambda one: one[1], default=None)
+            if not plans:
+                log = Partition(files)
+                plans.append((log, ReadPlan.as_listed(log.segments, files)))
+            log, plan = plans[0]
+            oldest = min(log.segments[number].transactions(plan=plan).open, key=lambda one: one[1], default=None)
             return None if oldest is None else OpenTransaction(*oldest)
 
         name = printable(f"{files[0].topic}-{files[0].partition}" if files[0].topic else files[0].path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -11,8 +12,10 @@ from kwire.spark.options import EARLIEST, LATEST, Options
 from kwire.spark.packing import Portion, ReadTask, SegmentRange, cuts, is_big, packed, task_bytes
 from kwire.spark.selection import check_chosen, check_offsets, segments
 from kwire.storage import LogSegment, SegmentFile
+from kwire.storage.batches.preallocated import written_end
 from kwire.storage.isolation.planned_log import LogEnd
 from kwire.storage.places.discovery import by_partition, in_threads
+from kwire.storage.places.filesystem import is_url, open_file
 from kwire.storage.reading.bounds import NO_BOUNDS, Bounds
 from kwire.storage.reading.segment import open_listed
 
@@ -36,6 +39,9 @@ class Pushed:
 def tasks(options: Options, pushed: Pushed) -> list[ReadTask]:
     """Return the tasks of a batch read. Nothing is read for it but listings, and indexes for a start timestamp.
 
+    With readCommitted the last 64 bytes of each local partition are read too: where they are zeros that a broker has
+    preallocated, so are the heads of the batches in its last segment.
+
     Raises ValueError or FileNotFoundError if the options choose nothing.
     """
     portions = _late_enough(_portions(options, pushed), options)
@@ -53,7 +59,7 @@ def _portions(options: Options, pushed: Pushed) -> list[Portion]:
         bounds = partition_bounds(options, files[0]).narrowed(pushed.bounds)
         if bounds.empty or not pushed.reads(files[0]):
             continue
-        log_end = LogEnd.of(files) if options.read_committed else None
+        log_end = LogEnd.of(_as_written(files)) if options.read_committed else None
         ends = {file: following.base_offset for file, following in pairwise(files)}
         for file in bounds.select(files, lambda file: file.base_offset):
             if file.size:
@@ -61,6 +67,18 @@ def _portions(options: Options, pushed: Pushed) -> list[Portion]:
                 whole = SegmentRange(file, 0, None if file.size < 0 else file.size, True, bounds, own)
                 portions.append(Portion(_bytes_read(file, ends.get(file, -1), bounds), whole))
     return portions
+
+
+def _as_written(files: Sequence[SegmentFile]) -> Sequence[SegmentFile]:
+    """Return the segments of a partition, the last one without the zeros that a broker will write over."""
+    last = files[-1]
+    if is_url(last.path) or last.size < 0:
+        return files
+    try:
+        end = written_end(open_file(last.path), 0, last.size)
+    except FileNotFoundError:  # deleted since it was listed: the task says so
+        return files
+    return files if end is None else [*files[:-1], last._replace(size=end)]
 
 
 def _late_enough(portions: list[Portion], options: Options) -> list[Portion]:

@@ -120,7 +120,7 @@ def _read_range(part: SegmentRange, options: Options, shaper: _Shaper | Internal
         error.args = (f"{error} (needed for {shown(file.path)})",)
         raise
     # if the file has grown meanwhile, its tail is left to the next read
-    tail = pieces.find_tail() if part.last and (file.size < 0 or segment.size <= file.size) else None
+    tail = pieces.find_torn_tail() if part.last and (file.size < 0 or segment.size <= file.size) else None
     if tail is not None:
         position, left = tail
         reason = f"torn tail, the last {left} bytes are not a whole batch"

@@ -21,12 +21,13 @@ from kwire.spark.selection import check_chosen, segments
 from kwire.spark.stream_offsets import Key, StreamOffsets, key_of, partition_name, real_folder
 from kwire.spark.worker import SentToWorkers, in_one_line
 from kwire.storage import Partition, SegmentFile, Transactions
+from kwire.storage.batches.preallocated import ends_in_zeros
 from kwire.storage.isolation.planned_log import LogEnd
 from kwire.storage.places.discovery import THREADS, by_partition, in_threads, place_of
 from kwire.storage.places.filesystem import is_url, open_file, shown
 from kwire.storage.reading.bounds import Bounds
 from kwire.storage.reading.log_follower import LogFollower, LogOffset, OpenTransaction, Planned
-from kwire.storage.reading.segment_reader import ends_in_zeros
+from kwire.storage.reading.read_plan import ReadPlan
 from kwire_c.printable import printable
 
 try:
@@ -268,12 +269,13 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
 
     def _log(self, key: Key, found: Mapping[int | str, SegmentFile]) -> LogFollower:
         files = sorted(found.values(), key=lambda file: (file.base_offset, file.path))
-        opened_all: list[Partition] = []  # when the first segment is asked for; what is read for it serves the others
+        plans: list[tuple[Partition, ReadPlan]] = []  # when a segment is asked for; what is read for it serves all
 
         def first_open(number: int) -> OpenTransaction | None:
-            if not opened_all:
-                opened_all.append(Partition(files, self.options.storage_options))
-            return self._first_open(files, number, opened_all[0])
+            if not plans:
+                log = Partition(files, self.options.storage_options)
+                plans.append((log, ReadPlan.as_listed(log.segments, files)))
+            return self._first_open(files, number, *plans[0])
 
         return LogFollower(
             partition_name(key), files, open_segment=lambda file: opened(file, self.options), lost=self._lost,
@@ -282,15 +284,20 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
             unpacked=self.unpacked,
         )  # fmt: skip
 
-    def _first_open(self, files: Sequence[SegmentFile], number: int, log: Partition) -> OpenTransaction | None:
-        """The oldest transaction that is open in a segment, by the markers in it and in those after it."""
+    def _first_open(
+        self, files: Sequence[SegmentFile], number: int, log: Partition, plan: ReadPlan
+    ) -> OpenTransaction | None:
+        """The oldest transaction that is open in a segment, by the markers in it and in those after it.
+
+        As far as the files were listed: the tasks know no more of the log, either.
+        """
         first, last = files[number], files[-1]
         state = first.size, last.path, last.size
         known = self.stable.get(first.path)
         if known is None or (known[0] != state and not (known[1] is None and known[0][0] == first.size)) or (
-            (first is last or known[1] is not None) and ends_in_zeros(log.segments[-1], last.size)
+            (first is last or known[1] is not None) and ends_in_zeros(log.segments[-1].file, last.size)
         ):
-            oldest = min(log.segments[number].transactions().open, key=lambda transaction: transaction[1], default=None)
+            oldest = min(log.segments[number].transactions(plan=plan).open, key=lambda one: one[1], default=None)
             known = self.stable[first.path] = state, None if oldest is None else OpenTransaction(*oldest)
         return known[1]
 
@@ -372,8 +379,9 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
         for file, first, last, kept, planned in log.ranges(start, end):
             known: LogEnd | Transactions | None = log_end
             if log_end is not None and file.base_offset < 0:  # no LogEnd can name it
-                after = Partition(files[files.index(file) :], self.options.storage_options).segments
-                known = after[0].transactions(first, last)
+                after = files[files.index(file) :]
+                opened_after = Partition(after, self.options.storage_options).segments
+                known = opened_after[0].transactions(first, last, ReadPlan.as_listed(opened_after, after))
             part = SegmentRange(file, first, last, False, bounds.narrowed(kept), known, exact=True,
                                 planned=planned)
             yield from cuts(Portion(last - first, part), self.options.partition_bytes)

@@ -34,6 +34,7 @@ from kwire.net import connect_sync
 from kwire.output import new_file
 from kwire.storage import ClusterImage, LogDirectory, LogSegment, SegmentWriter, discover, salvage_log
 from kwire.storage.isolation.planned_log import LogEnd
+from kwire.storage.isolation.transactions import FirstMarkers
 from kwire_c import arrow, containers
 from tests.capture import making as captures
 from tests.hostile.rounds import seeded, watched
@@ -729,7 +730,7 @@ def first_markers(dice: random.Random, folder: Path) -> None:
     asked = dice.sample([*range(70), 99], 71)
     path = making.write_segment(folder / "t-0", 0, parts)
     for _ in range(40):
-        shared = LogSegment(path).first_markers
+        shared = FirstMarkers(LogSegment(path).file)
 
         def work(number: int, shared: Any = shared) -> None:
             for producer in (*asked[number::THREADS], 99):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,6 +92,15 @@ def test_a_torn_tail_is_a_warning(tmp_path: Path) -> None:
         assert [row["offset"] for row in rows][:3] == [0, 1, 2]
         assert len(rows) == (4 if mode == "PERMISSIVE" else 3)
     assert rows[3]["_corrupt_record"].endswith(f"byte {SIZE}") and str(path) in rows[3]["_corrupt_record"]
+
+
+@pytest.mark.quick
+def test_preallocated_zeros_are_no_torn_tail(tmp_path: Path) -> None:
+    path = segment(tmp_path / "t-0", 0, batch(0), bytes(4096))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for mode in ("FAILFAST", "DROPMALFORMED", "PERMISSIVE"):
+            assert [row["offset"] for row in rows_of(path, mode=mode)] == [0, 1, 2]
 
 
 @pytest.mark.quick

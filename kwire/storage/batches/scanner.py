@@ -194,7 +194,8 @@ class Scanner:
     """Windows of whole batches over bytes [start, end) of a file; at the end, tail is (position, bytes left) or None.
 
     It begins at byte start, and ends before the first batch or bad region at or after end. guessed=True: start may be
-    any byte, it begins with the first batch or bad region at or after it. anchor: as is_append takes it; if it is
+    any byte, it begins with the first batch or bad region at or after it. size: bytes of the file that are of the log,
+    None: all; nothing after them is read. anchor: as is_append takes it; if it is
     right, reading begins there, and what is before start is left out; else as without an anchor.
     window_bytes: most bytes of a window, but at least one batch; rows: about the rows of a window (0: no limit);
     verify=True: only batches whose checksum holds, and whose offsets are in order, are in windows that are not bad;
@@ -211,6 +212,7 @@ class Scanner:
         start: int = 0,
         end: int | None = None,
         *,
+        size: int | None = None,
         window_bytes: int = KEPT_BYTES,
         rows: int = 0,
         search: bool = True,
@@ -225,12 +227,13 @@ class Scanner:
         if start < 0:
             raise located(DecodeError(f"invalid file position {start}", offset=start), file.path)
         self.tail: tuple[int, int] | None = None
+        self.tail_is_zeros = False  # as a broker preallocates them; else the tail is a torn batch
         self.last = -1  # offset of the last batch before what comes next, -1 if unknown
         self.looked_far = False  # near the guessed byte there was damage, so that begin() read more than it does else
         self.window_bytes, self.rows, self.search, self.verify = window_bytes, rows, search, verify
         self._guessed, self._anchor, self._heads = guessed, anchor, heads
         self._file = file.held()
-        self._size = self._file.size()
+        self._size = self._file.size() if size is None else min(size, self._file.size())
         self._end = self._size if end is None else min(end, self._size)
         self._at = start = min(start, self._size)  # past the end: it was truncated since that byte was chosen
         self._previous = UNKNOWN_OFFSET  # of the batch that ends at self._at, whether it is in order or not
@@ -455,7 +458,7 @@ class Scanner:
         """What is at `at` if it is not a valid batch: a torn tail, zeros to the end, or a bad region to skip."""
         self._at = self._size
         if place.kind == "zeros":
-            self.tail = (at, self._size - at)
+            self.tail, self.tail_is_zeros = (at, self._size - at), True
             return
         torn = place.kind == "torn"
         # a torn batch is the tail only if no batch follows in the whole file, past the end of the range too

@@ -19,6 +19,7 @@ from kwire.schema.definitions import snake
 from kwire.schema.record_type_ids import record_type
 from kwire.shared_iterator import shared, unshared
 from kwire.storage.places.filesystem import located
+from kwire.storage.reading.read_plan import ReadPlans
 from kwire_c.plan import message_of
 from kwire_c.printable import brief
 
@@ -227,10 +228,11 @@ def read_internal_topic(
     ValueError for a log that is of no internal topic, and as LogSegment.read for damaged batches.
     """
     check_choice(errors, ("raise", "keep"), "errors")
+    plans = ReadPlans()
     for segment in internal_segments(log, kind):
         known = internal_kind(segment) if kind is None else kind
         assert known is not None
-        for record in unshared(segment.read(control=False, **span)):
+        for record in unshared(segment.read(control=False, **plans.options(segment, {**span}))):
             decoded = decode_internal_record(known, record)
             if decoded.error is not None and errors == "raise":
                 raise undecodable(decoded, segment.path)

@@ -153,6 +153,6 @@ class CommittedWindows:
                     yield producer, _LAST_OFFSET, kind
 
         self._rest = find_transactions(
-            self._file, first.window.position, self._end, after, log.segments[number].aborted,
-            log.segments[number].limit)
+            self._file, first.window.position, self._end, after,
+            lambda: log.segments[number].aborted, log.segments[number].limit)
         self._pending.clear()

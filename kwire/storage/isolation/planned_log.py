@@ -173,6 +173,14 @@ class PlannedLog:
                                      transactions.MOST_PRODUCERS)
         return found
 
+    def aborted(self) -> AbortedByIndex:
+        """The aborted transactions by all .txnindex files. Raises LimitError if they are too many."""
+        return self._aborted_from(0)
+
+    def marker_after(self, number: int, producer: int) -> tuple[int, int] | None:
+        """(offset, type) of the producer's first marker in the segments after that number, None if there is none."""
+        return self._markers.after(number, producer)
+
     def number_of_file(self, name: str) -> int | None:
         """The number of the segment with that file name."""
         return self._numbers.get(name)

@@ -19,7 +19,7 @@ from kwire_c.record_batch import BATCH_FORMAT, CONTROL_FLAG, LOG_OVERHEAD, RECOR
 if TYPE_CHECKING:
     from kwire.storage.batches.scanner import Window
     from kwire.storage.places.filesystem import File
-    from kwire.storage.side_files.indexes import AbortedTransaction, TransactionIndex
+    from kwire.storage.side_files.indexes import AbortedTransaction
 
 MOST_PRODUCERS, MOST_ABORTED = 500_000, 2_000_000  # in one segment, in one partition: about 300 MiB of memory
 ABORT, COMMIT = 0, 1  # types of transaction markers (ControlRecordType)
@@ -147,27 +147,6 @@ class LaterMarkers:
         return None
 
 
-class HasIndex(Protocol):
-    """The part of a segment that listed_aborted needs."""
-
-    file: File
-
-    @property
-    def transaction_index(self) -> TransactionIndex | None:
-        """Its .txnindex, None if missing."""
-
-
-def listed_aborted(segments: Iterable[HasIndex]) -> Iterator[AbortedTransaction]:
-    """The entries of all valid .txnindex files of a partition. Raises LimitError for more than MOST_ABORTED."""
-    count = 0
-    for segment in segments:
-        index = segment.transaction_index
-        if index and not index.damage:
-            count += len(index.entries)
-            bounded(count, segment.file, "aborted transactions in one partition", MOST_ABORTED)
-            yield from index.entries
-
-
 class AbortedByIndex:
     """The entries of .txnindex files, found by producer and offset."""
 
@@ -192,15 +171,15 @@ def find_transactions(
     start: int,
     end: int | None,
     after: Callable[[dict[int, int], int], Iterable[tuple[int, int, int]]],
-    listed: AbortedByIndex,
+    listed: Callable[[], AbortedByIndex],
     limit: int | None = None,
 ) -> Transactions:
     """The transactions that the batches in bytes [start, end) of the file belong to.
 
     after(pending, position) gives markers (producer, offset, type) after the range, in order of offsets, of the pending
-    producers at least; pending shrinks with each that is taken. listed: the entries of the .txnindex files; an entry
-    counts unless the markers in the data contradict it. limit: markers that go past that byte do not count. Raises
-    LimitError for more than MOST_PRODUCERS or MOST_ABORTED.
+    producers at least; pending shrinks with each that is taken. listed: gives the entries of the .txnindex files, is
+    called only if there are transactions; an entry counts unless the markers in the data contradict it. limit: markers
+    that go past that byte do not count. Raises LimitError for more than MOST_PRODUCERS or MOST_ABORTED.
     """
     file = file.held()
     size = file.size()
@@ -212,14 +191,14 @@ def find_transactions(
     around: set[tuple[int, int, int]] = set()  # the entries around batches
 
     def settle(producer: int, offset: int, kind: int) -> None:
-        if producer in listed and offset >= 0:
+        if offset >= 0 and producer in listed():
             markers.setdefault(producer, array("Q")).append(offset << 1 | (kind == COMMIT))
         first = pending.pop(producer, None)
         if first is not None and kind == ABORT:
             aborted.append((producer, first, offset))
 
     reached = start
-    for window in Scanner(file, start, end):
+    for window in Scanner(file, start, end, size=limit):
         reached = window.end  # past end, if a batch begins before it and ends after it
         for _, base, producer, kind in transactional(window, limit):
             if kind is not None:
@@ -227,7 +206,7 @@ def find_transactions(
             else:
                 pending.setdefault(producer, base)
                 first, last = touched.setdefault(producer, (0, -1))
-                if not first <= base <= last and (entry := listed.at(producer, base)):
+                if not first <= base <= last and (entry := listed().at(producer, base)):
                     touched[producer] = entry
                     around.add((producer, *entry))
         bounded(len(touched), file, "producers with transactions in one segment", MOST_PRODUCERS)
@@ -254,11 +233,15 @@ def bounded(count: int, file: File, things: str, most: int) -> None:
 
 
 def markers_after(
-    file: File, end: int, pending: dict[int, int], later: Callable[[int], tuple[int, int] | None]
+    file: File, end: int, pending: dict[int, int], later: Callable[[int], tuple[int, int] | None],
+    limit: int | None = None,
 ) -> Iterator[tuple[int, int, int]]:
-    """The markers after a range until none is pending, then those that later gives: see find_transactions."""
-    if pending and end < file.size():
-        for marker in read_markers(file, end):
+    """The markers after a range, up to byte limit, until none is pending, then those that later gives.
+
+    See find_transactions.
+    """
+    if pending and end < (file.size() if limit is None else limit):
+        for marker in read_markers(file, end, limit):
             yield marker
             if not pending:
                 return

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         ReadOptions,
         ReadRange,
     )
+    from kwire.storage.reading.read_plan import ReadPlan
 
 @shared
 def _batches(segments: list[LogSegment], options: dict[str, Any]) -> Iterator[Any]:
@@ -79,9 +80,10 @@ class Partition:
         **options: Unpack[ReadOptions],
     ) -> Iterator[Iterator[Record | BadBatch]]:
         """The Records of the range; keywords as LogSegment.read."""
+        plan = self._plan(options)
         for segment in in_range(self.segments, start_offset, end_offset):
             yield from groups_of(segment.read(
-                start_offset=start_offset, end_offset=end_offset, errors=errors, **options))
+                start_offset=start_offset, end_offset=end_offset, errors=errors, transactions=plan, **options))
 
     def columns(
         self,
@@ -105,9 +107,15 @@ class Partition:
         **options: Unpack[ColumnBatchOptions],
     ) -> Iterator[RecordColumns]:
         """RecordColumns piece by piece in bounded memory; keywords as LogSegment.column_batches."""
+        if options.get("transactions") is None:
+            options["transactions"] = self._plan(options)
         for segment in in_range(self.segments, start_offset, end_offset):
             pieces = segment.column_batches(fields, start_offset=start_offset, end_offset=end_offset, **options)
             yield from unshared(pieces)
+
+    def _plan(self, options: ReadOptions) -> ReadPlan | None:
+        """The plan that all segments are read by, if only committed records are wanted."""
+        return self.segments[0].plan() if options.get("committed") and self.segments else None
 
     def ongoing_transactions(self, end: LogEnd | None = None) -> list[tuple[int, int]]:
         """(first offset, producer id) of the transactions without an end in the log, ascending; end: up to there.

@@ -8,12 +8,12 @@ from typing import NamedTuple
 from zlib import crc32
 
 from kwire.storage.batches.batch_header import BatchHeader, examine
+from kwire.storage.batches.preallocated import written_end
 from kwire.storage.batches.scanner import OBJECT_BYTES, WINDOW_BYTES, Scanner, Window, window_headers
 from kwire.storage.places.discovery import THREADS, SegmentFile
 from kwire.storage.places.filesystem import File, open_unnamed, shown
 from kwire.storage.reading.bounds import Bounds
 from kwire.storage.reading.segment import LogSegment
-from kwire.storage.reading.segment_reader import written_end
 from kwire_c.record_batch import RECORD_BATCH_OVERHEAD
 
 _WORTH_SKIPPING = 1 << 20  # bytes; a smaller piece is read, and no index asked for
@@ -561,7 +561,7 @@ class LogFollower:
         size, closed = self._size(number), number + 1 < len(self.files)
         stop: OpenTransaction | None = None
         if self._first_open is not None:
-            written = None if closed else written_end(self._segment(number), position, size)
+            written = None if closed else written_end(self._segment(number).file, position, size)
             size = size if written is None else written
             stop = self._first_open(number)
         end, last, expected, epoch = position, 0, due, -1

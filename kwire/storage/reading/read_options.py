@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypedDict
 if TYPE_CHECKING:
     from kwire.storage.isolation.planned_log import LogEnd
     from kwire.storage.isolation.transactions import Transactions
+    from kwire.storage.reading.read_plan import ReadPlan
 
 
 class DataOptions(TypedDict, total=False):
@@ -41,7 +42,7 @@ class ColumnBatchOptions(ColumnOptions, total=False):
     start: int
     end: int | None
     guessed: bool
-    transactions: Transactions | LogEnd | None
+    transactions: Transactions | LogEnd | ReadPlan | None
     progress: Callable[[int], None] | None
 
 

@@ -16,25 +16,13 @@ from kwire.storage.batches import scanner
 from kwire.storage.batches.batch_header import BatchHeader, examine
 from kwire.storage.computed_once import once
 from kwire.storage.isolation.planned_log import LogEnd, PlannedLog, PlannedSegment, names_beside, planned_log
-from kwire.storage.isolation.transactions import (
-    AbortedByIndex,
-    FirstMarkers,
-    LaterMarkers,
-    Transactions,
-    find_transactions,
-    listed_aborted,
-    markers_after,
-)
+from kwire.storage.isolation.transactions import Transactions, find_transactions, markers_after
 from kwire.storage.places.discovery import SideFiles, beside, later_segments, offset_in_name, place_of
 from kwire.storage.places.file_kinds import check_segment
 from kwire.storage.places.filesystem import SpooledFile, is_url, located, open_file, open_unnamed, plain, shown
 from kwire.storage.reading.bounds import NO_BOUNDS, Bounds, RangeEnd, bounds_of
-from kwire.storage.reading.segment_reader import (
-    ColumnBatches,
-    SegmentBatches,
-    gather_all,
-    written_end,
-)
+from kwire.storage.reading.read_plan import ReadPlan, written
+from kwire.storage.reading.segment_reader import ColumnBatches, SegmentBatches, gather_all
 from kwire.storage.reading.splits import ByteRange, split
 from kwire.storage.side_files import indexes
 
@@ -52,34 +40,18 @@ _LEFT_TO_SCAN = 4 << 20  # bytes in which a search for an offset ends: fewer are
 
 
 class PartitionSegments:
-    """The segments of a partition in order, and their transaction markers and aborted transactions."""
+    """The segments of a partition in order, and the plan of its committed reads."""
 
     def __init__(self, segments: list[LogSegment]) -> None:
         self.segments = segments
+        self._plan: ReadPlan | None = None
 
-    @once
-    def markers(self) -> LaterMarkers:
-        """The first marker of a producer after a segment."""
-        return LaterMarkers(self.segments)
-
-    @once
-    def aborted(self) -> AbortedByIndex:
-        """The aborted transactions in valid .txnindex files. Raises LimitError if they are too many."""
-        return AbortedByIndex(listed_aborted(self.segments))
-
-    @once
-    def planned(self) -> PlannedLog:
-        """The same segments as a planned log, whose end is wherever they end now."""
-        names: dict[str, dict[str, int]] = {}
-        segments = []
-        for segment in self.segments:
-            folder, at, _ = segment.path.rpartition("/")
-            if folder + at not in names:
-                names[folder + at] = names_beside(segment.path, segment.options)
-            segments.append(PlannedSegment(
-                segment.path, segment.base_offset, segment.file, names[folder + at], segment.options))
-        first = segments[0].path
-        return PlannedLog(segments, names[first[: first.rfind("/") + 1]], self.segments[0].options)
+    def plan(self) -> ReadPlan:
+        """A plan of the partition as it is now: the same object while its end is where it was."""
+        end, known = written(self.segments[-1]), self._plan
+        if known is None or known.end != end:
+            known = self._plan = ReadPlan(lambda: self.segments, end)
+        return known
 
 
 class LogSegment:
@@ -120,6 +92,7 @@ class LogSegment:
         self.topic = place[0] if topic is None else topic
         self.partition = place[1] if partition is None else partition
         self._tail: tuple[int, int] | bool | None = False
+        self.partition_segments: PartitionSegments | None = None  # that join() has set
         self._number = 0
 
     def __repr__(self) -> str:
@@ -160,6 +133,9 @@ class LogSegment:
     @once
     def log(self) -> PartitionSegments:
         """The partition from this segment on, or the whole one if a Partition has set it: see join."""
+        return self.partition_segments or self._from_here()
+
+    def _from_here(self) -> PartitionSegments:
         return PartitionSegments([self, *(
             open_listed(file._replace(topic=self.topic, partition=self.partition), self.options)
             for file in later_segments(self.path, self.options)
@@ -167,7 +143,22 @@ class LogSegment:
 
     def join(self, log: PartitionSegments, number: int) -> None:
         """Make this the segment of that number in a partition."""
-        self.log, self._number = log, number
+        self.log = self.partition_segments = log
+        self._number = number
+
+    def plan(self) -> ReadPlan:
+        """The end of its partition as it is now, for committed reads that have to agree: `transactions` of each."""
+        if self.partition_segments is None:
+            if is_url(self.path):
+                return self._plan_in_store
+            log = self._from_here()
+            if [one.path for one in log.segments] != [one.path for one in self.log.segments]:
+                self.log = log
+        return self.log.plan()
+
+    @once
+    def _plan_in_store(self) -> ReadPlan:
+        return ReadPlan(lambda: self.log.segments, None)
 
     @property
     def tail(self) -> tuple[int, int] | None:
@@ -416,22 +407,30 @@ class LogSegment:
                 before = header.position
         return self.size
 
-    def transactions(self, start: int = 0, end: int | None = None) -> Transactions:
-        """Aborted and open transactions of the batches in bytes [start, end); looks into later segments as needed."""
+    def transactions(self, start: int = 0, end: int | None = None, plan: ReadPlan | None = None) -> Transactions:
+        """Aborted and open transactions of the batches in bytes [start, end); looks into later segments as needed.
+
+        plan: what is written after its end does not count; by default that is the end of the partition now.
+        """
         start = check_int(start, "start")
         check_ints(end=end)
-        log, number = self.log, self._number
-        file = self.file.held()
+        plan = self.plan() if plan is None else plan
+        file, limit = self.file.held(), plan.end_of(self)
+
+        def later(producer: int) -> tuple[int, int] | None:
+            return plan.log.marker_after(plan.number_of(self), producer)
 
         def after(pending: dict[int, int], position: int) -> Iterator[tuple[int, int, int]]:
-            return markers_after(file, position, pending, lambda producer: log.markers.after(number, producer))
+            return markers_after(file, position, pending, later, limit)
 
-        return find_transactions(file, start, end, after, log.aborted)
+        return find_transactions(
+            file, start, limit if end is None else end, after, lambda: plan.log.aborted(), limit)
 
-    def planned_log(self, end: LogEnd | None) -> tuple[PlannedLog, int]:
+    def planned_log(self, end: ReadPlan | LogEnd | None) -> tuple[PlannedLog, int]:
         """The log of its partition up to a planned end (None: as it is now), and the number of this segment in it."""
-        if end is None:
-            return self.log.planned, self._number
+        if not isinstance(end, LogEnd):
+            plan = self.plan() if end is None else end
+            return plan.log, plan.number_of(self)
         log = planned_log(self.path, end, self.options)
         number = log.number_of_file(self.path.rpartition("/")[2])
         if number is not None:
@@ -440,11 +439,6 @@ class LogSegment:
         limit = None if end.size < 0 else end.size
         segment = PlannedSegment(self.path, self.base_offset, self.file, names, self.options, limit)
         return PlannedLog([segment], {}, self.options), 0
-
-    @once
-    def first_markers(self) -> FirstMarkers:
-        """The first transaction marker of each producer in this segment, read as far as needed."""
-        return FirstMarkers(self.file)
 
     @overload
     def batches(
@@ -489,9 +483,13 @@ class LogSegment:
         )
 
     @overload
-    def read(self, *, errors: Literal["raise"] = "raise", **options: Unpack[ReadRange]) -> SharedIterator[Record]: ...
+    def read(
+        self, *, errors: Literal["raise"] = "raise", transactions: ReadPlan | None = ..., **options: Unpack[ReadRange],
+    ) -> SharedIterator[Record]: ...  # fmt: skip
     @overload
-    def read(self, *, errors: str, **options: Unpack[ReadRange]) -> SharedIterator[Record | BadBatch]: ...
+    def read(
+        self, *, errors: str, transactions: ReadPlan | None = ..., **options: Unpack[ReadRange],
+    ) -> SharedIterator[Record | BadBatch]: ...  # fmt: skip
     @shared_groups
     def read(
         self,
@@ -501,6 +499,7 @@ class LogSegment:
         start_timestamp: int | None = None,
         end_timestamp: int | None = None,
         committed: bool = False,
+        transactions: ReadPlan | None = None,
         control: bool = False,
         verify_crc: bool = True,
         errors: str = "raise",
@@ -508,15 +507,18 @@ class LogSegment:
     ) -> Iterator[Iterator[Record | BadBatch]]:
         """The Records of the range, in order; control records only with control=True.
 
-        committed=True leaves out aborted and still open transactions (and control records). Raises CorruptBatchError or
-        LimitError (.file) at a damaged batch; errors="keep" yields a BadBatch for it, and goes on at the next valid
-        one.
+        committed=True leaves out aborted and still open transactions (and control records), as they are when the first
+        record is asked for, or by a plan() that reads of several segments share. Raises CorruptBatchError or LimitError
+        (.file) at a damaged batch; errors="keep" yields a BadBatch for it, and goes on at the next valid one.
         """
+        check_type(transactions, (ReadPlan, NoneType), "transactions", "a plan")
         bounds = bounds_of(start_offset, end_offset, start_timestamp, end_timestamp)
+        plan = self.plan() if committed and transactions is None else transactions
         start = self.start_of(bounds)
-        end = written_end(self, start, self.size) if committed else None
-        batches = self.batches(start, end, verify_crc=verify_crc, errors=errors, max_batch_bytes=max_batch_bytes)
-        hidden = self.transactions(start) if committed else Transactions()  # of all in batches: what comes now is not
+        end = plan.end_of(self) if committed and plan is not None else None
+        batches: SegmentBatches[RecordBatch | BadBatch] = SegmentBatches(
+            self, start, end, size=end, verify_crc=verify_crc, errors=errors, max_batch_bytes=max_batch_bytes)
+        hidden = self.transactions(start, end, plan) if committed else Transactions()
         last, past = -1, RangeEnd()
         try:
             for batch in batches:
@@ -536,7 +538,7 @@ class LogSegment:
             if past.count:  # what is damaged comes after the range
                 return
             raise located(error, self.path) from error.__cause__
-        if not past.count and end is None:
+        if not past.count and (end is None or end == self.size):
             self.note_tail(batches.tail)
 
     def columns(self, fields: Sequence[str] = RECORD_FIELDS, **options: Unpack[ColumnRange]) -> RecordColumns:
@@ -556,7 +558,7 @@ class LogSegment:
         start_timestamp: int | None = None,
         end_timestamp: int | None = None,
         committed: bool = False,
-        transactions: Transactions | LogEnd | None = None,
+        transactions: Transactions | LogEnd | ReadPlan | None = None,
         control: bool = False,
         views: bool = False,
         verify_crc: bool = True,
@@ -571,7 +573,8 @@ class LogSegment:
         start, end: a byte range as split() gives it; with guessed=True any bytes: what begins in [start, end) is read,
         batches and bad regions, so that ranges side by side give everything once. committed=True leaves out aborted and
         open transactions: as the data of the range says, and where it leaves one open, the .txnindex files, producer
-        snapshots and markers of the partition, up to its end now, or to the LogEnd that is given as transactions.
+        snapshots and markers of the partition, up to its end now, or to that of the LogEnd or the plan that is given
+        as transactions: reads of its segments have to share one where a broker writes to it.
         errors="keep": bad batches give no rows; they are in each piece's .bad as BadBatch (position: byte in the file),
         and reading goes on at the next valid batch. progress: called with the bytes done since the last call. Errors
         raised name the file, the batch offset and the byte, and have .file. states: a dict that is filled for each
@@ -581,7 +584,8 @@ class LogSegment:
         check_ints(end=end)
         check_progress(progress)
         check_type(states, (dict, NoneType), "states", "a dict")
-        check_type(transactions, (Transactions, LogEnd, NoneType), "transactions", "Transactions or a LogEnd")
+        check_type(transactions, (Transactions, LogEnd, ReadPlan, NoneType), "transactions",
+                   "Transactions, a LogEnd or a plan")
         return ColumnBatches(
             self, fields, bounds_of(start_offset, end_offset, start_timestamp, end_timestamp), start=start, end=end,
             guessed=guessed, rows=rows, committed=committed, transactions=transactions, errors=errors,

@@ -22,8 +22,9 @@ from kwire.storage.batches.scanner import (
 )
 from kwire.storage.isolation.committed import CommittedWindows
 from kwire.storage.isolation.transactions import Transactions
-from kwire.storage.places.filesystem import is_url, located
+from kwire.storage.places.filesystem import located
 from kwire.storage.reading.bounds import Bounds, RangeEnd, bounds_of
+from kwire.storage.reading.read_plan import ReadPlan, ReadPlans
 
 if TYPE_CHECKING:
     from kwire.storage.isolation.planned_log import LogEnd
@@ -31,14 +32,16 @@ if TYPE_CHECKING:
 
 _PIECE_BYTES = 16 << 20  # of a segment in one piece of columns; the same limit holds for decompressed bytes
 _MOST_OPEN = 32  # segments that are open at a time; where there are more, the start of a range is sought twice
-_ZEROS = 64  # bytes at the end of a file in which there is room for a batch
 
 
 B = TypeVar("B", bound=RecordBatch | BadBatch)
 
 
 class SegmentBatches(Generic[B]):
-    """The batches of a segment in order, window by window. After its end, tail is (position, bytes left) or None."""
+    """The batches of a segment in order, window by window. After its end, tail is (position, bytes left) or None.
+
+    size: bytes of the file that are of the log, None: all.
+    """
 
     tail: tuple[int, int] | None
 
@@ -52,6 +55,7 @@ class SegmentBatches(Generic[B]):
         errors: str = "raise",
         max_batch_bytes: int = MAX_BATCH_BYTES,
         strict_tail: bool = False,
+        size: int | None = None,
     ) -> None:
         check_choice(errors, ("raise", "keep"), "errors")
         start = check_int(start, "start")
@@ -60,8 +64,8 @@ class SegmentBatches(Generic[B]):
         self._segment, self._keep, self._strict_tail = segment, errors == "keep", strict_tail
         self._options: dict[str, Any] = {"verify_crc": verify_crc, "errors": errors, "max_batch_bytes": max_batch_bytes}
         self._scanner = Scanner(
-            segment.file, start, end, search=self._keep, verify=self._keep and verify_crc, read_bytes=OBJECT_BYTES,
-            checked=verify_crc)
+            segment.file, start, end, size=size, search=self._keep, verify=self._keep and verify_crc,
+            read_bytes=OBJECT_BYTES, checked=verify_crc)
         self._batches = SharedIterator(self._read())
 
     def __iter__(self) -> Self:
@@ -105,26 +109,6 @@ def _torn(segment: LogSegment, tail: tuple[int, int], number: int = 0) -> BadBat
     return BadBatch(position, raw, located(error, segment.path), number)
 
 
-def ends_in_zeros(segment: LogSegment, size: int) -> bool:
-    """May a broker write more into a segment of that size, which then stays (log.preallocate)? Not to a store."""
-    if is_url(segment.path) or size < _ZEROS:
-        return False
-    return not any(segment.file.read(size - _ZEROS, size))
-
-
-def written_end(segment: LogSegment, position: int, size: int) -> int | None:
-    """The end of what is in a preallocated segment now, from a byte on; None for any other, where its size tells.
-
-    A batch that comes later may begin a transaction.
-    """
-    if not ends_in_zeros(segment, size):
-        return None
-    end = position
-    for window in Scanner(segment.file, position, size):
-        end = min(window.end, size)
-    return end
-
-
 def bad_region(window: Window) -> CorruptBatchError:
     """The error for a region without valid batches."""
     size = window.end - window.position
@@ -158,6 +142,10 @@ class ColumnBatches(SharedIterator[RecordColumns]):
         """
         return self._range.tail
 
+    def find_torn_tail(self) -> tuple[int, int] | None:
+        """As find_tail, but None for zeros, which a broker preallocates: nothing is lost there."""
+        return None if self._range.tail_is_zeros else self._range.tail
+
 
 class _Range:
     """The reading side of ColumnBatches. It holds no reference to them: once they are dropped, the file is closed."""
@@ -173,7 +161,7 @@ class _Range:
         guessed: bool = False,
         rows: int = BATCH_ROWS,
         committed: bool = False,
-        transactions: Transactions | LogEnd | None = None,
+        transactions: Transactions | LogEnd | ReadPlan | None = None,
         errors: str = "raise",
         strict_tail: bool = False,
         progress: Callable[[int], None] | None = None,
@@ -185,14 +173,18 @@ class _Range:
         self._committed, self._transactions = committed, transactions
         self._errors, self._strict_tail, self._options = errors, strict_tail, options
         self._progress, self._states = progress, states
+        self._plan_end: int | None = None  # where the log ended when it was planned, if the range goes to it
         self.tail: tuple[int, int] | None = None
+        self.tail_is_zeros = False
 
     def read(self) -> Iterator[RecordColumns]:
         """The pieces."""
         segment = self._segment
         hidden: Transactions | CommittedWindows | None = None
         if self._committed or self._states is not None:
-            given = self._transactions
+            given = segment.plan() if self._transactions is None else self._transactions
+            if isinstance(given, ReadPlan) and self._end is None:
+                self._end = self._plan_end = given.end_of(segment)
             hidden = given if isinstance(given, Transactions) else CommittedWindows(
                 segment.file, self._end, partial(segment.planned_log, given))
         done = 0
@@ -209,8 +201,8 @@ class _Range:
         verify = self._options.get("verify_crc", True)
         options = self._options | {"verify_crc": verify and not keep}  # the scanner has checked it
         scanner = segment.scan(
-            bounds, self._start, self._end, guessed=self._guessed, window_bytes=_PIECE_BYTES, rows=self._rows,
-            search=keep, verify=keep and verify, checked=verify)
+            bounds, self._start, self._end, size=self._plan_end, guessed=self._guessed, window_bytes=_PIECE_BYTES,
+            rows=self._rows, search=keep, verify=keep and verify, checked=verify)
         windows = _within(scanner, bounds)
         for window in hidden.decided(windows) if isinstance(hidden, CommittedWindows) else windows:
             if window.bad is not None:
@@ -235,8 +227,8 @@ class _Range:
                 del columns
             del window
         if bounds.reaches(scanner.last):
-            self.tail = scanner.tail
-        if self._end is None and scanner.ended:
+            self.tail, self.tail_is_zeros = scanner.tail, scanner.tail_is_zeros
+        if scanner.ended and (self._end is None or self._plan_end == segment.size):
             segment.note_tail(scanner.tail)
         if self.tail is not None and self._strict_tail:
             yield _tail_columns(segment, self.tail, fields, keep), segment.size
@@ -302,20 +294,21 @@ def gather_all(
 
     def scan(segment: LogSegment, end: int | None = None) -> Scanner:
         return segment.scan(
-            bounds, end=end, search=keep, verify=keep and verify, checked=verify, read_bytes=read_bytes)
+            bounds, end=end, size=end, search=keep, verify=keep and verify, checked=verify, read_bytes=read_bytes)
 
     scanners: list[Scanner] = []  # of the first segments: each holds its file open
-    ends: list[int | None] = []  # of all: what is appended later is not judged by hidden
-    total = 0
+    ends: list[int | None] = []  # of all
+    hidden: list[Transactions | None] = []
+    plans, total = ReadPlans(), 0
     for segment in segments:
-        size = segment.size
-        end = written_end(segment, 0, size) if committed else None
+        plan = plans.of(segment) if committed else None
+        end = None if plan is None else plan.end_of(segment)
         scanner = scan(segment, end)
-        total += size - scanner.begin()
+        total += (segment.size if end is None else end) - scanner.begin()
         if len(scanners) < _MOST_OPEN:
             scanners.append(scanner)
-        ends.append(size if committed and end is None else end)
-    hidden = [segment.transactions(segment.start_of(bounds)) if committed else None for segment in segments]
+        ends.append(end)
+        hidden.append(None if plan is None else segment.transactions(segment.start_of(bounds), end, plan))
     options["verify_crc"] = verify and not keep  # the scanners have checked it
     bad: list[BadBatch] = []
     tail = None

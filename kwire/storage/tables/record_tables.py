@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 from kwire.codec.arguments import check_int, check_progress, check_type
 from kwire.errors import LimitError
 from kwire.output import new_file, new_folder
+from kwire.storage.reading.read_plan import ReadPlans
 from kwire_c.printable import printable, storable
 
 if TYPE_CHECKING:
@@ -106,13 +107,19 @@ def record_batches(
     rows: int = _READ_ROWS,
     progress: Callable[[int], None] | None = None,
     bad: Callable[[Any], None] | None = None,
+    plans: ReadPlans | None = None,
     **wanted: Any,
 ) -> Iterator[Any]:
-    """The records of segments as pyarrow.RecordBatches of record_schema(). bad, wanted: as for write_parquet()."""
+    """The records of segments as pyarrow.RecordBatches of record_schema(). bad, wanted: as for write_parquet().
+
+    plans: shared by calls that read segments of the same partitions.
+    """
     import pyarrow as pa
 
+    plans = ReadPlans() if plans is None else plans
     for segment in segments:
-        pieces = segment.column_batches(FIELDS, rows=min(rows, _READ_ROWS), progress=progress, **wanted)
+        pieces = segment.column_batches(
+            FIELDS, rows=min(rows, _READ_ROWS), progress=progress, **plans.options(segment, wanted))
         for columns in pieces:
             if bad is not None:
                 for one in columns.bad:
@@ -466,13 +473,14 @@ def write_dataset(
         raise ValueError(f"partition_by must be some of {', '.join(PARTITION_COLUMNS)}, each once, "
                          f"not {', '.join(printable(str(name)) for name in partition_by)}")
     rows = check_rows(rows)
-    tables = Tables(segments)
+    tables, plans = Tables(segments), ReadPlans()
     with new_folder(output) as folder:
         dataset = _Dataset(folder, partition_by, form, compression, rows, tables.schema)
         try:
             for segment in _in_range(segments, wanted, progress):
                 labels = {"topic": segment.topic, "partition": segment.partition}
-                for batch in record_batches([segment], tables, rows=rows, progress=progress, bad=bad, **wanted):
+                for batch in record_batches(
+                        [segment], tables, rows=rows, progress=progress, bad=bad, plans=plans, **wanted):
                     dataset.add(batch, labels)
             dataset.close()
         finally:

@@ -1,0 +1,97 @@
+"""The end of a partition that one committed read goes by, however long the read takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kwire.storage.batches.preallocated import written_end
+from kwire.storage.computed_once import once
+from kwire.storage.isolation.planned_log import PlannedLog, PlannedSegment, names_beside
+from kwire.storage.places.filesystem import SpooledFile, is_url, shown
+
+if TYPE_CHECKING:
+    from kwire.storage.places.discovery import SegmentFile
+    from kwire.storage.reading.segment import LogSegment
+
+
+class ReadPlan:
+    """Where the log of a partition ended when a committed read of it began.
+
+    Each transaction that is read by one plan is given whole or not at all, though a broker writes meanwhile: what comes
+    after the end does not count. segments: of the partition, in order; asked for when the first transaction is met.
+    end: bytes of the last one that count, None: all, as in a store, where objects do not grow.
+    """
+
+    def __init__(self, segments: Callable[[], Sequence[LogSegment]], end: int | None) -> None:
+        self._segments, self.end = segments, end
+
+    @classmethod
+    def as_listed(cls, segments: Sequence[LogSegment], files: Sequence[SegmentFile]) -> ReadPlan:
+        """A plan that ends where a listing of the segments says, as LogEnd.of(files) does for those who read ranges."""
+        last = files[-1]
+        return cls(lambda: segments, None if is_url(last.path) or last.size < 0 else last.size)
+
+    def end_of(self, segment: LogSegment) -> int | None:
+        """The bytes of a segment of the partition that count, None: all. Raises ValueError for another partition's."""
+        return None if self.end is None or self.number_of(segment) < len(self._numbers) - 1 else self.end
+
+    def number_of(self, segment: LogSegment) -> int:
+        """The number of a segment in the log. Raises ValueError if it is not of the partition."""
+        number = self._numbers.get(segment.path)
+        if number is None:
+            raise ValueError(f"transactions is the plan of a partition that {shown(segment.path)} is not in")
+        return number
+
+    @once
+    def _numbers(self) -> dict[str, int]:
+        return {segment.path: number for number, segment in enumerate(self._segments())}
+
+    @once
+    def log(self) -> PlannedLog:
+        """The log up to that end. What was read of it is remembered."""
+        names: dict[str, dict[str, int]] = {}
+        planned = []
+        for segment in self._segments():
+            folder = _folder(segment.path)
+            if folder not in names:
+                names[folder] = names_beside(segment.path, segment.options)
+            planned.append(PlannedSegment(
+                segment.path, segment.base_offset, segment.file, names[folder], segment.options,
+                self.end_of(segment)))
+        first = self._segments()[0]
+        return PlannedLog(planned, names[_folder(first.path)], first.options)
+
+
+class ReadPlans:
+    """One plan for each partition that a read goes through, made at the first of its segments."""
+
+    def __init__(self) -> None:
+        self._plans: dict[int, tuple[object, ReadPlan]] = {}  # with what keeps the id
+
+    def options(self, segment: LogSegment, options: dict[str, Any]) -> dict[str, Any]:
+        """Keywords to read a segment with: by the plan of its partition, if only committed records are read."""
+        return {**options, "transactions": self.of(segment)} if options.get("committed") else options
+
+    def of(self, segment: LogSegment) -> ReadPlan:
+        """The plan of the partition of a segment."""
+        shared = segment.partition_segments or segment
+        if id(shared) not in self._plans:
+            self._plans[id(shared)] = shared, segment.plan()
+        return self._plans[id(shared)][1]
+
+
+def written(segment: LogSegment) -> int | None:
+    """The bytes that are written in the last segment of a partition now; None where it does not grow."""
+    if is_url(segment.path) or isinstance(segment.file, SpooledFile):
+        return None
+    try:
+        size = segment.size
+        end = written_end(segment.file, 0, size)
+    except OSError:  # removed since it was listed, or not to be read: who reads it is told
+        return None
+    return size if end is None else end
+
+
+def _folder(path: str) -> str:
+    return path[: path.rfind("/") + 1]

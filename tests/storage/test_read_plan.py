@@ -1,0 +1,145 @@
+"""A committed read of a log that a broker writes to: each transaction is given whole, or not at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kwire.cli import main
+from kwire.storage import LogDirectory, LogSegment
+from kwire.storage.batches.scanner import Scanner
+from kwire.storage.tables.parquet import write_parquet
+from tests.storage.making import aborted_index, batch, in_transaction, marker, write_segment
+
+pytestmark = pytest.mark.quick
+
+SEGMENTS = {
+    0: [batch(0), in_transaction(3, 1)],
+    10: [batch(10), in_transaction(13, 1)],
+    20: [in_transaction(20, 1), batch(23)],
+}
+ALONE = [*range(3), *range(10, 13), *range(23, 26)]
+WHOLE = sorted([*ALONE, *range(3, 6), *range(13, 16), *range(20, 23)])
+
+
+def written(folder: Path, zeros: int) -> Callable[[bool], None]:
+    """Write the log; return what ends its transaction. zeros: after the last batch, as in a preallocated segment."""
+    for base, parts in SEGMENTS.items():
+        path = write_segment(folder / "t-0", base, parts, indexes=False)
+    data = path.read_bytes()
+    path.write_bytes(data + bytes(zeros))
+
+    def end(commit: bool) -> None:
+        more = marker(26, 1, commit)
+        with path.open("r+b") as file:
+            file.seek(len(data))
+            file.write(more)
+        if not commit:
+            aborted_index(path, [(1, 3, 26, 3)])
+
+    return end
+
+
+def of_columns(columns: Any) -> list[int]:
+    return pa.table(columns)["offset"].to_pylist()
+
+
+def of_pieces(pieces: Any) -> list[int]:
+    return [offset for piece in pieces for offset in of_columns(piece)]
+
+
+def of_parquet(folder: Path, **options: Any) -> list[int]:
+    import pyarrow.parquet as pq
+
+    place = folder / "out"
+    write_parquet(LogDirectory(folder).segments, place, committed=True, **options)
+    return sorted(pq.read_table(place, partitioning=None)["offset"].to_pylist())
+
+
+def of_command(folder: Path, *words: str) -> list[int]:
+    shown = TextIOWrapper(BytesIO(), "utf-8")
+    with redirect_stdout(shown):
+        assert main(["log", "show", str(folder / "t-0"), "--committed", "--json", *words]) == 0
+    return [json.loads(line)["offset"] for line in shown.buffer.getvalue().splitlines()]
+
+
+WAYS: dict[str, Callable[[Path], list[int]]] = {
+    "read": lambda folder: [one.offset for one in LogDirectory(folder).read(committed=True)],
+    "columns": lambda folder: of_columns(LogDirectory(folder).columns(("offset",), committed=True)),
+    "column_batches": lambda folder: of_pieces(LogDirectory(folder).column_batches(
+        ("offset",), committed=True, rows=1)),
+    "write_parquet": of_parquet,
+    "dataset": lambda folder: of_parquet(folder, partition_by=["topic"]),
+    "log show": of_command,
+    "log show --tail": lambda folder: of_command(folder, "--tail", "1000"),
+}
+
+
+@pytest.mark.parametrize("zeros", [0, 5000])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_transaction_that_ends_meanwhile_is_given_whole_or_not(
+    way: str, zeros: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends as the read looks into a file for the first time, the second time, and so on."""
+    begin, whole = Scanner.__init__, 0
+    looks, at, end = 0, 0, written(tmp_path / "0", zeros)
+
+    def counting(*given: Any, **options: Any) -> None:
+        nonlocal looks
+        looks += 1
+        if looks == at:
+            end(True)
+        begin(*given, **options)
+
+    monkeypatch.setattr(Scanner, "__init__", counting)
+    while looks >= at:
+        looks, at, folder = 0, at + 1, tmp_path / str(at + 1)
+        end = written(folder, zeros)
+        found = WAYS[way](folder)
+        assert found in (ALONE, WHOLE), at
+        whole += found == WHOLE
+    assert at > 4 and whole < at
+
+
+@pytest.mark.parametrize("commit", [True, False])
+@pytest.mark.parametrize("zeros", [0, 5000])
+def test_each_read_of_the_same_object_sees_the_log_as_it_is(zeros: int, commit: bool, tmp_path: Path) -> None:
+    end = written(tmp_path, zeros)
+    log = LogDirectory(tmp_path)
+    alone = [LogSegment(path) for path in sorted((tmp_path / "t-0").glob("*.log"))]
+    for wanted in (ALONE, WHOLE if commit else ALONE):
+        for _ in range(2):
+            assert [one.offset for one in log.read(committed=True)] == wanted
+            assert of_columns(log.columns(("offset",), committed=True)) == wanted
+            assert of_pieces(log.column_batches(("offset",), committed=True)) == wanted
+            assert [one.offset for segment in alone for one in segment.read(committed=True)] == wanted
+            assert of_pieces(piece for segment in alone for piece in segment.column_batches(
+                ("offset",), committed=True)) == wanted
+            open_ones = [bool(segment.transactions().open) for segment in log.segments]
+            assert open_ones == [wanted == ALONE and not any(segment.transactions().aborted for segment in alone)] * 3
+        end(commit)
+
+
+def test_a_lone_segment_sees_the_segments_that_were_added(tmp_path: Path) -> None:
+    path = write_segment(tmp_path / "t-0", 0, SEGMENTS[0], indexes=False)
+    segment = LogSegment(path)
+    assert [one.offset for one in segment.read(committed=True)] == [0, 1, 2]
+    write_segment(tmp_path / "t-0", 6, [marker(6, 1, True)], indexes=False)
+    assert [one.offset for one in segment.read(committed=True)] == [*range(6)]
+    assert of_pieces(segment.column_batches(("offset",), committed=True)) == [*range(6)]
+
+
+def test_a_plan_of_another_partition_is_refused(tmp_path: Path) -> None:
+    path, other = (write_segment(tmp_path / name, 0, SEGMENTS[0], indexes=False) for name in ("t-0", "t-1"))
+    segment, plan = LogSegment(path), LogSegment(other).plan()
+    for read in (segment.read, segment.column_batches):
+        with pytest.raises(ValueError, match=r"is the plan of a partition that .*t-0/.* is not in"):
+            list(read(committed=True, transactions=plan))  # type: ignore[operator]
+    assert [one.offset for one in segment.read(committed=True, transactions=LogSegment(path).plan())] == [0, 1, 2]
