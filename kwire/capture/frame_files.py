@@ -311,6 +311,7 @@ class FrameWriter:
 
     name: str
     frames: int = 0
+    flushed: int = 0  # of them that are in the files for sure
     _start: int = field(default_factory=time_ns)
     _offset: int = 0
     _lines: Any = None
@@ -391,7 +392,7 @@ class FrameWriter:
         self._begin()
         for stream in (self._bytes, self._lines):
             stream.flush()
-        self._partial = False
+        self.flushed, self._partial = self.frames, False
 
     def _alone(self, work: Callable[[], None]) -> None:
         """Do work, one thread at a time.
@@ -424,6 +425,7 @@ class FrameWriter:
             self._lines.close()
         finally:
             self._bytes.close()
+        self.flushed = self.frames
 
     def _row(self, connection: Connection, direction: Direction | None, time: int | None) -> dict[str, Any]:
         now = time_ns() // 1000 if time is None else time

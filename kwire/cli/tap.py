@@ -83,7 +83,9 @@ async def _run_proxy(proxy: Proxy, rules: list[tuple[str, Fault]], target: Addre
 
 
 def _said_what_is_recorded(recorder: Recorder, out: str) -> int:
-    _say(f"{recorder.writer.frames} frames of {recorder.connections} connections in {out}.jsonl.gz")
+    frames = recorder.writer.flushed
+    left_out = f" ({recorder.writer.frames - frames} more may be missing)" if recorder.failed else ""
+    _say(f"{frames} frames of {recorder.connections} connections in {out}.jsonl.gz{left_out}")
     return 1 if recorder.failed else 0
 
 
