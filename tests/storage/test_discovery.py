@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kwire.errors import WrongFileError
 from kwire.storage import LogDirectory, LogSegment, SegmentFile, discover
 from tests.storage.making import batch, offsets, write_segment
 
@@ -153,3 +154,19 @@ def test_a_segment_that_is_there_twice_is_read_once(tmp_path: Path) -> None:
     second.unlink()
     assert offsets(LogDirectory(tmp_path).read()) == list(range(6))
     assert [one.path for one in LogSegment(first).later] == [f"{second}.gz"]
+
+
+@pytest.mark.parametrize("kind", ["zst", "lz4", "bz2", "xz"])
+def test_a_segment_that_cannot_be_read_is_not_passed_over(tmp_path: Path, kind: str) -> None:
+    """What is read would lack its records. Beside its .log, or its .log.gz, it is a copy."""
+    for topic in ("a-0", "b-0"):
+        write_segment(tmp_path / topic, 3, [batch(3)])
+    packed = tmp_path / "a-0" / f"{0:020}.log.{kind}"
+    packed.write_bytes(b"x")
+    for path in (tmp_path, tmp_path / "a-0"):
+        with pytest.raises(WrongFileError, match=f"compressed as .{kind}: decompress it first") as caught:
+            LogDirectory(path)
+        assert getattr(caught.value, "file", None) == str(packed)
+    assert len(discover(tmp_path, topics=["b"])) == len(discover(tmp_path / "a-0" / "*.log")) == 1
+    (tmp_path / "a-0" / f"{0:020}.log.gz").write_bytes(gzip.compress(batch(0)))
+    assert offsets(LogDirectory(tmp_path / "a-0").read()) == [*range(6)]

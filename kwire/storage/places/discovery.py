@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from kwire.codec.arguments import can_iterate
-from kwire.storage.places.file_kinds import check_name
+from kwire.storage.places.file_kinds import check_compressed, check_name
 from kwire.storage.places.filesystem import Entry, is_url, open_folder, plain, shown, without_slash
 from kwire.storage.places.path_patterns import PatternError, alternatives
 from kwire.storage.places.selection import ExactSelection, Selection, choice_of
@@ -90,8 +90,9 @@ def discover(
     among topic-N folders, by name and number; a file outside of such a folder gets a single topic (partition) as its
     label. selection: instead of them, as people type it. Files that end in .deleted, .cleaned, .swap or .checkpoint are
     read only where they are named; a .log.gz is left out where its .log is read, too. Raises FileNotFoundError for a
-    path that does not exist and a glob without a match, DecodeError (.file) for a named file that is another one of a
-    log directory by its name, LookupError for a selection as people type it that matches nothing (topics and
+    path that does not exist and a glob without a match, WrongFileError (.file) for a named file that is another one of
+    a log directory by its name, and for a .log.zst and the like in a folder that does not have it as .log or .log.gz,
+    LookupError for a selection as people type it that matches nothing (topics and
     partitions that match nothing give none), ValueError for {a,b} that stand for too many paths and for a pattern that
     is too long.
     """
@@ -152,6 +153,16 @@ class Listing:
             return open_folder(folder, self._options).entries(folder)
         except (FileNotFoundError, NotADirectoryError):  # deleted meanwhile
             return []
+
+    def segments(self, folder: str) -> list[SegmentFile]:
+        """The segments in a folder. Raises WrongFileError (.file) for one that is compressed otherwise than as .gz."""
+        files = [entry for entry in self.entries(folder) if not entry.is_folder]
+        found = [entry for entry in files if entry.path.endswith(_SEGMENTS)]
+        if len(found) < len(files):
+            names = {entry.path.rpartition("/")[2] for entry in found}
+            for entry in files:
+                check_compressed(entry.path, names)
+        return [self.segment(entry) for entry in found]
 
     def segment(self, entry: Entry) -> SegmentFile:
         """The segment of a file; what is beside it is known if its folder was listed."""
@@ -315,8 +326,7 @@ def _segments(listing: Listing, paths: list[str], choice: ExactSelection | Selec
         (topic, partition) for topic, partition in named if topic is not None and partition is not None)})
     inside = {path: place for path, place in inside.items() if place in wanted}
     listing.gather(inside)
-    files += [listing.segment(entry) for folder in (*folders, *inside) for entry in listing.entries(folder)
-              if not entry.is_folder and entry.path.endswith(_SEGMENTS)]
+    files += [file for folder in (*folders, *inside) for file in listing.segments(folder)]
     topic, partition = choice.label
     for file in files:
         if file.topic is None:

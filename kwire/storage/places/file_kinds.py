@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from kwire.errors import WrongFileError
@@ -41,6 +42,7 @@ _SIGNATURES = (
     (b"\x7fELF", "a program"), (b"%PDF", "a PDF"), (b"\x89PNG", "a picture"),
 )  # fmt: skip
 _TAR = slice(257, 262)
+_COMPRESSED = re.compile(r"(\d{1,20}\.log)\.(zst|zstd|lz4|bz2|xz|lzma|sz|snappy|zip|7z|br|Z)")
 
 
 def kind_by_name(path: str) -> str | None:
@@ -85,6 +87,16 @@ def check_segment(path: str, file: File) -> None:
     what = foreign(file.read(0, min(SNIFFED, file.size())))
     if what is not None:
         raise _wrong(path, what)
+
+
+def check_compressed(path: str, names: Collection[str]) -> None:
+    """Raise WrongFileError (.file) for a segment that is compressed as kwire does not read it, if it is not there else.
+
+    names: of the files in its folder. What is read of a folder would lack its records.
+    """
+    found = _COMPRESSED.fullmatch(path.rpartition("/")[2])
+    if found is not None and found[1] not in names and f"{found[1]}.gz" not in names:
+        raise _wrong(path, f"a segment compressed as .{found[2]}: decompress it first, or compress it as .log.gz")
 
 
 def check_capture(path: str, head: bytes) -> None:
