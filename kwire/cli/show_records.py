@@ -103,11 +103,11 @@ class Records:
         self._plans: ReadPlans | None = None
 
     def plan(self, segment: LogSegment) -> ReadPlan:
-        """Where the log of a segment ended when the first record of it was looked at."""
+        """Where the log of a segment ended when it was first looked at, if only committed records are shown."""
         from kwire.storage.reading.read_plan import ReadPlans
 
         if self._plans is None:
-            self._plans = ReadPlans()
+            self._plans = ReadPlans(bounded=self.span["committed"])
         return self._plans.of(segment)
 
     def kind(self, segment: LogSegment) -> str | None:

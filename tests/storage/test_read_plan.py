@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from io import BytesIO, TextIOWrapper
@@ -150,3 +151,17 @@ def test_a_plan_of_another_partition_is_refused(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=r"is the plan of a partition that .*t-0/.* is not in"):
             list(read(committed=True, transactions=plan))  # type: ignore[operator]
     assert [one.offset for one in segment.read(committed=True, transactions=LogSegment(path).plan())] == [0, 1, 2]
+
+
+def test_what_was_read_and_its_plan_pickle(tmp_path: Path) -> None:
+    """For reads of the segments of a partition in other processes."""
+    end = written(tmp_path, 0)
+    log = LogDirectory(tmp_path)
+    assert [one.offset for one in log.read(committed=True)] == ALONE
+    segments, plan = pickle.loads(pickle.dumps((log.segments, log.segments[0].plan())))
+    lone = LogSegment(log.segments[0].path)
+    assert len(list(lone.read(committed=True))) == len(list(pickle.loads(pickle.dumps(lone)).read(committed=True)))
+    end(True)
+    assert [one.offset for one in pickle.loads(pickle.dumps(log)).read(committed=True)] == WHOLE
+    found = [one.offset for segment in segments for one in segment.read(committed=True, transactions=plan)]
+    assert found == ALONE

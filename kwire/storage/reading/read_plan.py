@@ -20,11 +20,19 @@ class ReadPlan:
 
     Each transaction that is read by one plan is given whole or not at all, though a broker writes meanwhile: what comes
     after the end does not count. segments: of the partition, in order; asked for when the first transaction is met.
-    end: bytes of the last one that count, None: all, as in a store, where objects do not grow.
+    end: bytes of the last one that count, None: all, as in a store, where objects do not grow. It pickles, for reads in
+    other processes.
     """
 
     def __init__(self, segments: Callable[[], Sequence[LogSegment]], end: int | None) -> None:
         self._segments, self.end = segments, end
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"segments": self._segments(), "end": self.end}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        segments = state["segments"]
+        self._segments, self.end = lambda: segments, state["end"]
 
     @classmethod
     def as_listed(cls, segments: Sequence[LogSegment], files: Sequence[SegmentFile]) -> ReadPlan:
@@ -64,9 +72,10 @@ class ReadPlan:
 
 
 class ReadPlans:
-    """One plan for each partition that a read goes through, made at the first of its segments."""
+    """One plan for each partition that a read goes through, made at the first of its segments; bounded: as plan()."""
 
-    def __init__(self) -> None:
+    def __init__(self, bounded: bool = True) -> None:
+        self._bounded = bounded
         self._plans: dict[int, tuple[object, ReadPlan]] = {}  # with what keeps the id
 
     def options(self, segment: LogSegment, options: dict[str, Any]) -> dict[str, Any]:
@@ -77,7 +86,7 @@ class ReadPlans:
         """The plan of the partition of a segment."""
         shared = segment.partition_segments or segment
         if id(shared) not in self._plans:
-            self._plans[id(shared)] = shared, segment.plan()
+            self._plans[id(shared)] = shared, segment.plan(bounded=self._bounded)
         return self._plans[id(shared)][1]
 
 

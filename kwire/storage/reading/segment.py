@@ -46,6 +46,9 @@ class PartitionSegments:
         self.segments = segments
         self._plan: ReadPlan | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"segments": self.segments, "_plan": None}  # what was read for it is read again
+
     def plan(self) -> ReadPlan:
         """A plan of the partition as it is now: the same object while its end is where it was."""
         end, known = written(self.segments[-1]), self._plan
@@ -146,8 +149,14 @@ class LogSegment:
         self.log = self.partition_segments = log
         self._number = number
 
-    def plan(self) -> ReadPlan:
-        """The end of its partition as it is now, for committed reads that have to agree: `transactions` of each."""
+    def plan(self, *, bounded: bool = True) -> ReadPlan:
+        """The end of its partition as it is now, for committed reads that have to agree: `transactions` of each.
+
+        bounded=False: without an end, to say of each transaction what becomes of it. Where it is bounded, the heads of
+        the batches in a last segment that a broker has preallocated are read to find the end.
+        """
+        if not bounded:
+            return ReadPlan(lambda: self.log.segments, None)
         if self.partition_segments is None:
             if is_url(self.path):
                 return self._plan_in_store

@@ -182,7 +182,9 @@ class _Range:
         segment = self._segment
         hidden: Transactions | CommittedWindows | None = None
         if self._committed or self._states is not None:
-            given = segment.plan() if self._transactions is None else self._transactions
+            given = self._transactions
+            if given is None:
+                given = segment.plan(bounded=self._committed)
             if isinstance(given, ReadPlan) and self._end is None:
                 self._end = self._plan_end = given.end_of(segment)
             hidden = given if isinstance(given, Transactions) else CommittedWindows(
