@@ -195,7 +195,8 @@ def snappy_shortened(data):
 cdef class Room:
     """An output buffer for libraries that decompress into one: not cleared, and shortened without a copy.
 
-    part(start, stop) is a writable view. take(size) returns the first size bytes, once, when no view is left.
+    part(start, stop) is a writable view. take(size) returns the first size bytes, once; a copy of them if a view is
+    left, as one is where a profiler or debugger keeps the frames of the functions that wrote.
     """
 
     cdef object content
@@ -222,8 +223,10 @@ cdef class Room:
         return memoryview(self)[start:stop]
 
     def take(self, Py_ssize_t size):
-        if self.content is None or self.views or size < 0 or size > self.size:
+        if self.content is None or size < 0 or size > self.size:
             raise ValueError("outside the buffer")
+        if self.views:
+            return PyBytes_FromStringAndSize(PyBytes_AS_STRING(self.content), size)
         cdef PyObject *content = <PyObject *> self.content
         if size < self.size:
             Py_INCREF(self.content)

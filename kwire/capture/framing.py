@@ -136,7 +136,7 @@ class FrameSplitter:
             return
         undecided = []
         for start in self._starts:
-            verdict = self._verdict(memoryview(self._buffer)[start:])
+            verdict = self._verdict(start)
             if verdict:
                 self._found(start, time)
                 return
@@ -157,20 +157,18 @@ class FrameSplitter:
             self._lose("bytes before the first proven start of a frame", skipped)
         self._split(frames, time)
 
-    def _verdict(self, view: memoryview) -> bool | None:
-        """Whether a frame begins here; None: undecided until more bytes come."""
-        try:
-            if len(view) < 8:
-                return None
-            size = int.from_bytes(view[:4], "big", signed=True)
-            if not 4 < size <= min(self.max_frame, _PROOF_LIMIT):  # no frame has four bytes, which alone prove nothing
-                return False
-            verdict = self._proves(bytes(view[4:8]))
-            if not verdict or len(view) < 4 + size:
-                return verdict and None
-            return self._proves(bytes(view[4 : 4 + size]))
-        finally:
-            view.release()
+    def _verdict(self, start: int) -> bool | None:
+        """Whether a frame begins here in the buffer; None: undecided until more bytes come."""
+        at, data = start + 4, self._buffer  # no view of it: what a profiler holds would keep it from growing
+        if len(data) < start + 8:
+            return None
+        size = int.from_bytes(data[start:at], "big", signed=True)
+        if not 4 < size <= min(self.max_frame, _PROOF_LIMIT):  # no frame has four bytes, which alone prove nothing
+            return False
+        verdict = self._proves(bytes(data[at : at + 4]))
+        if not verdict or len(data) < at + size:
+            return verdict and None
+        return self._proves(bytes(data[at : at + size]))
 
 
 class Conversation:

@@ -380,9 +380,8 @@ class FrameReader:
                 self._read += 4 + size
         except KwireError as error:
             self._error = error
-        del rest[:at]
-        if self._error is not None:
-            del rest[4:]
+        if at or self._error is not None:  # not shortened in place: a profiler may hold a view of it
+            rest = rest[at : None if self._error is None else at + 4]
         self._rest = rest
         if self._error is not None and not frames:
             raise self._error.with_traceback(None)

@@ -32,6 +32,7 @@ from tests.capture.making import (
     welcome,
     write_pcap,
 )  # fmt: skip
+from tests.codec.test_frames import held_view
 
 CLIENT6, SERVER6 = ("2001:db8::7", 51234), ("2001:db8::1", 9092)
 WHOLE = [("ApiVersions", 3, 0, "answered"), *(("Metadata", 9, n, "answered") for n in range(1, 9))]
@@ -461,3 +462,20 @@ def test_what_may_come_after_the_end(tmp_path: Path) -> None:
     packets = [*talk.bytes(), *talk.bytes()[3:20], talk.packet((True, talk.first, 0, ACK, b"x"))]
     exchanges, lost = read(write_pcap(tmp_path / "a.pcap", packets))
     assert (outcomes_of(exchanges), lost) == (WHOLE, [])
+
+
+def test_a_search_where_views_of_the_splitter_s_buffer_live_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Profilers and leak detectors take all objects that there are, and hold them for a while."""
+    frames: list[bytes] = []
+    lost: list[int] = []
+
+    def proves(data: bytes) -> bool | None:
+        return None if data[:1] == b"?" else data[:1] == b"!"
+
+    monkeypatch.setattr("kwire.capture.framing.memoryview", held_view([]), raising=False)
+    splitter = framing.FrameSplitter(
+        "request", lambda frame: frames.append(frame.data), lambda reason, size: lost.append(size), proves)
+    splitter.search()
+    for data in (b"what?", b"\0\0\0\x09?", b"what is it?", b"\0\0\0\x05!yes.", b"\0\0\0\x04more"):
+        splitter.feed(data, None)
+    assert frames == [b"!yes.", b"more"] and lost == [21]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -186,6 +187,26 @@ def test_a_frame_reader_gives_whole_frames_first_and_keeps_nothing_after_an_erro
         assert reader.pending == 4
     with pytest.raises(TypeError, match="cannot be copied"):
         copy.copy(FrameReader())
+
+
+def test_where_views_of_the_reader_s_buffer_live_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Profilers and leak detectors take all objects that there are, and hold them for a while."""
+    held: list[memoryview] = []
+    monkeypatch.setattr("kwire.codec.frames.memoryview", held_view(held), raising=False)
+    stream, reader = (pack_frame(b"one") + pack_frame(b"another")) * 10, FrameReader(10)
+    found = [frame for at in range(0, len(stream), 9) for frame in reader.feed(stream[at : at + 9])]
+    assert found == [b"one", b"another"] * 10 and len(held) == 20
+    assert reader.feed(stream[:18] + b"\x7f\xff\xff\xff....") == [b"one", b"another"] and reader.pending == 4
+
+
+def held_view(held: list[memoryview]) -> Callable[[Any], memoryview]:
+    """memoryview, each of which is held."""
+
+    def view(data: Any) -> memoryview:
+        held.append(memoryview(data))
+        return held[-1]
+
+    return view
 
 
 def test_near_names_of_what_is_not_known() -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import array
 import gzip
 import random
+import sys
 import threading
 import zlib
+from types import FrameType
 from typing import Any
 
 import cramjam
@@ -19,7 +21,7 @@ from hypothesis import strategies as st
 from isal import isal_zlib
 
 from kwire import CorruptBatchError, EncodeError, KwireError, LimitError, compression
-from kwire.compression import compress, decompress, libraries
+from kwire.compression import compress, decompress, libraries, zstd
 from kwire_c.codecs import CODECS as NAMES
 from kwire_c.containers import Room, xxh32
 
@@ -284,6 +286,24 @@ def test_room() -> None:
     assert Room(0).take(0) == b"" == Room(5).take(0)
     with pytest.raises(ValueError):
         Room(-1)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("alone", [False, True])
+def test_where_a_profiler_keeps_frames(codec: str, alone: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A frame that is kept keeps its local variables, views of the output among them: what is right stays right."""
+    packed = compress(codec, TEXT)
+    if alone:  # cramjam, without lz4 and zstandard
+        monkeypatch.setattr("kwire.compression.lz4.lz4_block", None)
+        monkeypatch.setattr("kwire.compression.zstd.cramjam", cramjam, raising=False)
+        monkeypatch.setattr("kwire.compression.zstd._local.decompress", zstd._cramjam)
+    kept: list[FrameType] = []
+    sys.setprofile(lambda frame, event, argument: kept.append(frame))
+    try:
+        found = read(codec, packed)
+    finally:
+        sys.setprofile(None)
+    assert found == TEXT and kept
 
 
 @pytest.mark.parametrize("framed", [False, True])
