@@ -355,6 +355,8 @@ cdef class Column:
         array = self.to_numpy()
         if self.struct_format is not None:
             array = array.view(self.struct_format.decode())
+        if copy is None:  # as needed, which numpy.array of numpy 1 does not know
+            return numpy.asarray(array, dtype=dtype)
         return numpy.array(array, dtype=dtype, copy=copy)
 
     def to_pylist(self):

@@ -114,6 +114,21 @@ def test_numpy_and_pandas_take_a_column_for_an_array() -> None:
     assert numpy.asarray(named["message"]).tolist()[0]["controller_id"] == 7
 
 
+def test_numpy_1_knows_no_copy_as_needed(monkeypatch):
+    """Its array() refuses copy=None, the default of numpy 2, and asarray() passes no copy."""
+    made = numpy.array
+
+    def array(value, dtype=None, *, copy=True):
+        if copy is None:
+            raise ValueError("NoneType copy mode not allowed.")
+        return made(value, dtype=dtype, copy=copy)
+
+    columns = kwire.columns(kwire.build_batch([(1, b"k", b"v")]), ["key", "offset"])
+    monkeypatch.setattr(numpy, "array", array)
+    assert columns["key"].__array__().tolist() == [b"k"]
+    assert columns["offset"].__array__("float32", copy=True).tolist() == [0.0]
+
+
 def test_a_table_of_columns_reads_like_one(data):
     columns = kwire.columns(data, ["value", "offset"])
     assert (len(columns), columns.names, list(columns), "value" in columns, "key" in columns) == (
