@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import string
+from base64 import b64decode
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,19 @@ def bearer(token: str, scheme: str = "auth=Bearer ") -> bytes:
 
 FIRST, SECOND, LONG, LONGER = word(10), word(10), word(2000), word(20_000)
 TOKENS = [word(9000) for _ in range(6)]
+# what Java's client sent for kafka/broker-one.kafka.test.local, with a KDC of MIT Kerberos, and after it
+TICKET = b64decode(
+    b"YIIC2gYJKoZIhvcSAQICAQBuggLJMIICxaADAgEFoQMCAQ6iBwMFAAAAAACjggHeYYIB2jCCAdagAwIBBaEMGwpURVNULkxPQ0FMoi8w"
+    b"LaADAgEAoSYwJBsFa2Fma2EbG2Jyb2tlci1vbmUua2Fma2EudGVzdC5sb2NhbKOCAY4wggGKoAMCARKhAwIBAqKCAXwEggF4rSsH7yGY"
+    b"MxJuvdNxylPlHC7QafxXhAuKiwhqxAoInx+u3qF+Ua1YWtmr1vkNrRRvUQtzLLZBxAcYFj7LCf9GQrKiDUbluVi4+KgP9FGVLOmSRfPu"
+    b"eGt/fMLJC3AourvpQuQqS0tmXn6EAonf1/nyDbl65vOPq9H3BuD0NcXn4XGyFScXzQN/rirCqvpnx33fucSbjss8PgjZk6kpuVur03dO"
+    b"sA6osuS6nKkpNMF7uqhHsWS/+LXjgqlXPQEmSaljVjyvZc5KpEhCLgsw2Z/FqSrWKyLj3vZSk/sY3y1IovpKQ6TWDpkYiLCFIIfiJtrF"
+    b"pYMNqy+REbeGr8uNr+Thek8NbGvv8IZK24/lHO1fP4qg9ly2cexIUDBQsntnGsQ2aAZsACQFNCX4UJDQKMhQyc8EUhDuA63StR+cC/M9"
+    b"olOm5hptoXI97hYuwF/hP7ZPpxooVSyOhAiMc0viT3XeRQp2MKOQ0yhWPtrhaYRsa6LGRT9VrgTnzaSBzTCByqADAgESooHCBIG/qDQ2"
+    b"HbfDDKvbrLmucH1kR9okc0XrlkASeqhROi98krixo7TDmkObuS1wVe8JpqyXDBnmE3wlRO27VuTpH/SEWJdyaodqXEX0D4Kh4iTa+TES"
+    b"dwEsc32DEI0qk81VLHJH673eBrh5RVeGUj2Wjj2f3fY+LuSoubrXjt5upMdnZggoOIJYtOUjRzY3KsDgDTeoKDJ4KFlG3D869h0WaBA6"
+    b"T4X7YMEJUOqoFDnZep2SnofdLAmReLRmDuuEfHQ6fbw=")
+WRAPPED = b64decode(b"BQQA/wAMAAAAAAAAO3OXdQEAAABhbGljZUBURVNULkxPQ0FMf+Ev1eNZ1zkmEWbd")
 
 
 @pytest.mark.parametrize(("tokens", "repeated", "size"), [
@@ -142,3 +156,49 @@ def test_the_whole_token_of_an_unknown_mechanism_is_secret(
     events = list(read_capture(tmp_path / "t.jsonl.gz"))
     assert "a request that repeats the client's credentials" in [one.reason for one in events if isinstance(one, Lost)]
     assert FIRST.encode() not in b"".join(one.request.data for one in events if not isinstance(one, Lost))
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_of_a_kerberos_ticket_what_is_in_the_clear_is_no_secret(tmp_path: Path, version: int) -> None:
+    """The broker's host name, the client's principal, and bytes that many frames have."""
+    with FrameWriter(str(tmp_path / "t")) as writer:
+        recording = Recording(Connection("t", 0, "a:1", "b:9092"), writer)
+
+        def say(request: bytes, response: bytes) -> None:
+            recording.feed("request", kwire.pack_frame(request))
+            recording.feed("response", kwire.pack_frame(response))
+
+        handshake = messages.SaslHandshakeRequest(mechanism="GSSAPI")
+        say(kwire.encode_request(handshake, version, correlation_id=1),
+            kwire.encode_response(messages.SaslHandshakeResponse(), version, correlation_id=1))
+        for token in (TICKET, b"", WRAPPED):
+            if version == 0:
+                say(token, b"answer")
+            else:
+                say(kwire.encode_request(messages.SaslAuthenticateRequest(auth_bytes=token), 1, correlation_id=2),
+                    kwire.encode_response(messages.SaslAuthenticateResponse(), 1, correlation_id=2))
+        for number, name in enumerate(("broker-one.kafka.test.local", "User:alice@TEST.LOCAL"), 3):
+            broker = messages.MetadataResponse.MetadataResponseBroker(host=name)
+            say(metadata(number)[0],
+                kwire.encode_response(messages.MetadataResponse(brokers=[broker]), 9, correlation_id=number))
+        heartbeat = kwire.encode_response(messages.HeartbeatResponse(), 4, correlation_id=12)
+        assert WRAPPED[4:12] in heartbeat
+        say(kwire.encode_request(messages.HeartbeatRequest(), 4, correlation_id=12), heartbeat)
+        for number, at in enumerate((250, 600), 13):  # in the ticket, and in its authenticator
+            request, response = metadata(number)
+            say(request, response + TICKET[at : at + 15])
+        recording.close()
+    events = list(read_capture(tmp_path / "t.jsonl.gz"))
+    lost = [one.reason for one in events if isinstance(one, Lost) and "SASL tokens" not in one.reason]
+    assert lost == ["a response that repeats the client's credentials"] * 2
+    said = [(one.api, one.outcome) for one in events if not isinstance(one, Lost) and "Sasl" not in one.api]
+    assert said == [("Metadata", "answered")] * 2 + [("Heartbeat", "answered")] + [("Metadata", "lost")] * 2
+
+
+def test_what_follows_a_bearer_token_is_no_secret() -> None:
+    """Host and port of RFC 7628, and Kafka's extensions, which brokers and metadata repeat."""
+    kept = Credentials()
+    kept.add(f"n,,\x01host=broker.example.com\x01auth=Bearer {LONG}\x01logicalCluster=lkc-12345678901234\x01"
+             "host=broker.example.com\x01\x01".encode(), "OAUTHBEARER")
+    assert kept.are_in(LONG[-15:].encode())
+    assert not kept.are_in(b"broker.example.com") and not kept.are_in(b"lkc-12345678901234")
