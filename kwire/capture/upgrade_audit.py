@@ -12,6 +12,7 @@ from kwire import schema
 from kwire.capture.exchange import Exchange, Lost, api_name, shortened
 from kwire.capture.files import captures, read_capture
 from kwire.codec.arguments import check_type
+from kwire.schema import api_keys
 
 _MOST_LOST = 10_000  # different losses that are listed one by one
 _MOST_USES = 20_000  # different uses, likewise
@@ -168,7 +169,10 @@ def add_all(result: Audit, events: Iterable[Exchange | Lost]) -> None:
 
 
 def verdict(api_key: int, version: int, release: str) -> tuple[str | None, str | None]:
-    """(why a release refuses that version of an API, or None; a remark on the version in that release, or None)."""
+    """(why a release refuses that version of an API, or None; a remark on the version in that release, or None).
+
+    An ApiVersions that is too new breaks nothing: by its answer clients learn which version to use (KIP-35, KIP-511).
+    """
     offered = dict(schema.api_by_release(api_key))[schema.release_name(release)]
     between = any(row.key == api_key and row.between_brokers for row in schema.apis())
     newer = is_newer(api_key, version, release)
@@ -179,6 +183,8 @@ def verdict(api_key: int, version: int, release: str) -> tuple[str | None, str |
     supported = f"Kafka {release} supports {'v' if single else ''}{offered.versions}"
     if version < offered.min_version:
         return f"v{version} is too old: {supported}", note
+    if version > offered.max_version and api_key == api_keys.API_VERSIONS:
+        return None, f"v{version} is answered with UNSUPPORTED_VERSION: {supported}"
     if version > offered.max_version:
         return f"v{version} is too new: {supported}", note
     if version > offered.max_stable_version:

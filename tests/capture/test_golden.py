@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import kwire
-from kwire.capture import Exchange, captures, read_capture
+from kwire.capture import Exchange, audit, captures, read_capture
 from kwire.capture.pcap import TcpSegment, Unread, read_segments
 from tests.capture.making import read
 from tools.places import DATA
@@ -164,3 +164,11 @@ def test_reading_gives_what_is_whole_as_it_comes(packets: Path) -> None:
     assert first.connection.software == "confluent-kafka-python 2.16.1-rdkafka-2.16.0"
     assert first.connection.address == "127.0.0.1"
     assert first.request.time is not None and 0 < first.response.time - first.request.time < 1_000_000  # type: ignore
+
+
+@pytest.mark.parametrize("to", ["2.8", "3.5"])
+def test_clients_that_negotiate_break_nothing(packets: Path, to: str) -> None:
+    """kafka-clients 4.3.0 with a broker of 2.8.2: they ask for ApiVersions 4, which it does not have, then for 3."""
+    found = audit(packets / "broker-2.8.2-java.pcap", to)
+    assert {(use.api, use.version) for use in found.uses} > {("ApiVersions", 4), ("ApiVersions", 3)}
+    assert not found.breaks
