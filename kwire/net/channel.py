@@ -11,10 +11,11 @@ import re
 import socket
 import ssl
 from collections import Counter
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import WeakSet
 
-from kwire import messages
+from kwire import messages, schema
 from kwire.codec.frames import FrameReader, decode_response, encode_request, pack_frame
 from kwire.defaults import MAX_FRAME_BYTES
 from kwire.errors import DecodeError, LimitError
@@ -32,6 +33,7 @@ R = TypeVar("R")  # the response of a request
 _CHUNK = 1 << 16
 _MOST_KINDS = 1000
 _CLOSING = 1.0  # seconds that a clean close may take
+_LAST_TO_DELAY = "1.1"  # brokers of which release delay an answer for a quota; later ones what comes after it
 
 # the first bytes of other protocols, where the first frame should begin
 _OTHER_PROTOCOLS = (
@@ -76,6 +78,7 @@ class Channel:
         self._correlation_id = 0
         self._waiting: dict[int, tuple[asyncio.Future[Any], int, int]] = {}  # id -> (answer, api key, version)
         self._cancelled: dict[int, float] = {}  # id -> when its caller was cancelled: its response is dropped
+        self._throttled_until = -math.inf  # by the loop's clock: the broker reads nothing before
         self._token: asyncio.Future[bytes] | None = None  # waits for a frame without header (old SASL)
         # not create_task: an eager task factory would begin to read before there is a task to end
         self._task = asyncio.Task(self._read(), loop=asyncio.get_running_loop(), name=f"kwire reads {address}")
@@ -193,6 +196,18 @@ class Channel:
         if number >= 0:
             os.dup2(null, number, inheritable=False)
 
+    @property
+    def throttled(self) -> float:
+        """Seconds for which the broker still reads no requests of this connection, as a quota is exceeded (KIP-219)."""
+        return max(0.0, self._throttled_until - self._task.get_loop().time())
+
+    async def until_read(self) -> bool:
+        """Wait while the broker throttles this client, or until the connection is lost; whether there was a wait."""
+        left = self.throttled
+        if left:
+            await asyncio.wait([self._task], timeout=left)
+        return left > 0
+
     def _error(self, reason: str) -> BrokerConnectionError:
         return BrokerConnectionError(reason, address=str(self.address))
 
@@ -263,7 +278,11 @@ class Channel:
         if answer.done():  # its caller was just cancelled
             return
         try:
-            answer.set_result(self._read_answer(frame, key, version))
+            message = self._read_answer(frame, key, version)
+            throttled = getattr(message, "throttle_time_ms", 0) / 1000
+            if throttled > 0 and _answers_before_it_throttles(key, version):
+                self._throttled_until = max(self._throttled_until, self._task.get_loop().time() + throttled)
+            answer.set_result(message)
         except (ValueError, MemoryError) as error:
             answer.set_exception(error)
 
@@ -276,6 +295,13 @@ class Channel:
             response = decode_response(frame, api=key, version=version, lenient=True)
             self.tolerated.add(f"{response.name}Response v{response.version} {error.path}: {error.reason}")
             return response.message
+
+
+@lru_cache(None)
+def _answers_before_it_throttles(key: int, version: int) -> bool:
+    """Whether a broker answers such a request at once, and then reads no more: KIP-219 made a new version of each."""
+    before = dict(schema.api_by_release(key)).get(_LAST_TO_DELAY)
+    return before is None or version > before.max_version
 
 
 _ALL: WeakSet[Channel] = WeakSet()

@@ -163,7 +163,7 @@ class Connection:
         limit = asyncio.timeout(self.timeout)
         try:
             async with limit:
-                await self._ready()
+                await self._ready(to_send=False)
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -177,6 +177,9 @@ class Connection:
         version: by default the newest common version that has every field that the request sets, and that the finalized
         feature levels allow. timeout: seconds, by default the connection's. Raises UnsupportedVersionError (nothing is
         sent then), BrokerConnectionError, BrokerTimeoutError (the connection is closed then), DecodeError.
+
+        A client that exceeds a quota waits as the broker says (KIP-219); where that is longer than the timeout, nothing
+        is sent, and the connection stays open.
 
         With TLS the last 64 KiB that are written may be lost where a connection to a slow broker is closed.
 
@@ -200,7 +203,7 @@ class Connection:
         except TimeoutError:
             if not limit.expired():
                 raise
-            error = self._timed_out(seconds)
+            error = self._timed_out(seconds, sent=channel is not None)
             if channel is not None:
                 channel.fail(error)
             raise error from None
@@ -216,7 +219,7 @@ class Connection:
         An assumed release stays assumed until the connection is opened again. Raises BrokerConnectionError.
         """
         limit = asyncio.timeout(self.timeout)
-        before = self._chooser
+        before, channel = self._chooser, None
         try:
             async with limit:
                 channel = await self._ready()
@@ -228,7 +231,7 @@ class Connection:
         except TimeoutError:
             if not limit.expired():
                 raise
-            raise self._timed_out(self.timeout) from None
+            raise self._timed_out(self.timeout, sent=channel is not None) from None
 
     async def close(self) -> None:
         """Close the connection: requests in flight fail. Only open() opens it again."""
@@ -262,8 +265,12 @@ class Connection:
             raise BrokerConnectionError("not opened yet: no API versions negotiated", address=str(self.address))
         return self._chooser
 
-    def _timed_out(self, seconds: float) -> BrokerTimeoutError:
-        return BrokerTimeoutError(f"no answer within {seconds:g} s", address=str(self.address))
+    def _timed_out(self, seconds: float, sent: bool = True) -> BrokerTimeoutError:
+        left = 0.0 if sent or self._channel is None else self._channel.throttled
+        reason = f"no answer within {seconds:g} s" if not left else (
+            f"not sent within {seconds:g} s: the broker throttles this client for {left:.1f} s more, as it exceeds a "
+            "quota")
+        return BrokerTimeoutError(reason, address=str(self.address))
 
     def _bind(self) -> None:
         """Bind to the running event loop; forget what a parent process or a closed loop left open."""
@@ -273,18 +280,21 @@ class Connection:
         elif self._loop is not loop:
             raise BrokerConnectionError("the connection belongs to another event loop", address=str(self.address))
 
-    async def _ready(self) -> Channel:
+    async def _ready(self, *, to_send: bool = True) -> Channel:
+        """The open channel; to_send: when the broker reads from it, for one caller after the other as they came."""
         self._bind()
         async with self._lock:
-            self.refuse_closed()
-            if self._channel is not None and self._channel.is_silent(self.timeout):
-                self._channel.fail(self._timed_out(self.timeout))
-            if self._channel is None or self._channel.lost is not None:
-                await self._drop()
-                await self._open()
-            if self._channel is None:
-                raise self.was_closed()
-            return self._channel
+            while True:
+                self.refuse_closed()
+                if self._channel is not None and self._channel.is_silent(self.timeout):
+                    self._channel.fail(self._timed_out(self.timeout))
+                if self._channel is None or self._channel.lost is not None:
+                    await self._drop()
+                    await self._open()
+                if self._channel is None:
+                    raise self.was_closed()
+                if not to_send or not await self._channel.until_read():
+                    return self._channel
 
     async def _open(self) -> None:
         try:

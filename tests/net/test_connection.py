@@ -718,3 +718,68 @@ def test_a_task_factory_of_the_user_does_not_read_before_the_channel_is_made() -
             assert channel._task.cancelled() or channel._task.exception() is None
 
     run(work())
+
+
+def throttling(milliseconds: int) -> Any:
+    """Answers Metadata with a throttle time, and with the correlation id of its request."""
+    return lambda request: messages.MetadataResponse(
+        throttle_time_ms=milliseconds, cluster_id=str(request.correlation_id))
+
+
+def test_a_throttled_client_sends_nothing_and_stays_connected() -> None:
+    """The broker reads nothing more for so long (KIP-219): what is written meanwhile may be done after the timeout."""
+    async def work() -> None:
+        async with Broker(of_release("4.4"), throttling(60_000)) as broker, connect(broker.address) as connection:
+            await connection.send(METADATA)
+            channel = connection._channel
+            for _ in range(2):
+                with pytest.raises(BrokerTimeoutError, match=r"not sent within 0\.05 s: the broker throttles .* quota"):
+                    await connection.send(METADATA, timeout=0.05)
+            await connection.open()
+            assert connection._channel is channel and connection.is_open
+            assert [request.name for request in broker.requests].count("Metadata") == 1
+            waiting = asyncio.create_task(connection.send(METADATA, timeout=60))
+            await asyncio.sleep(0)
+            await connection.close()
+            with pytest.raises(BrokerConnectionError, match="the connection was closed"):
+                await waiting
+
+    run(work())
+
+
+def test_after_the_throttle_time_requests_go_out_in_their_order() -> None:
+    async def work() -> None:
+        async with Broker(of_release("4.4"), throttling(50)) as broker, connect(broker.address) as connection:
+            await connection.send(METADATA)
+            numbers = [asyncio.create_task(connection.send(
+                messages.MetadataRequest(topics=[messages.MetadataRequest.MetadataRequestTopic(name=f"t{number}")])))
+                for number in range(5)]
+            await asyncio.gather(*numbers)
+            asked = [request.message.topics for request in broker.requests if request.name == "Metadata"]
+            assert [topics[0].name for topics in asked[1:]] == [f"t{number}" for number in range(5)]
+
+    run(work())
+
+
+def test_a_broker_that_throttles_a_client_that_left_is_asked_again() -> None:
+    """Its connection is lost while the client waits: a new one is not throttled."""
+    async def work() -> None:
+        async with Broker(of_release("4.4"), throttling(60_000)) as broker, connect(broker.address) as connection:
+            await connection.send(METADATA)
+            waiting = asyncio.create_task(connection.send(METADATA))
+            await asyncio.sleep(0.01)
+            broker.drop()
+            assert isinstance(await waiting, messages.MetadataResponse) and broker.connections == 2
+
+    run(work())
+
+
+@pytest.mark.parametrize(("version", "waits"), [(5, False), (6, True)])
+def test_an_answer_that_was_delayed_for_a_quota_delays_nothing_after_it(version: int, waits: bool) -> None:
+    """Versions before KIP-219 are answered after the throttle time."""
+    async def work() -> None:
+        async with Broker(of_release("3.9"), throttling(60_000)) as broker, connect(broker.address) as connection:
+            await connection.send(METADATA, version)
+            assert connection._channel is not None and bool(connection._channel.throttled) == waits
+
+    run(work())
