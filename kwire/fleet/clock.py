@@ -16,7 +16,10 @@ _SHORTEST = 0.05  # seconds between two rings of a Timer
 
 
 class Clock:
-    """The system's clock. All times of a fleet come from its clock: timestamps, timeouts, delays."""
+    """The system's clock. All times of a fleet come from its clock: timestamps, timeouts, delays.
+
+    A subclass with another now() or sleep() has an elapsed() that goes with it.
+    """
 
     def now(self) -> float:
         """Seconds since 1970."""
@@ -29,6 +32,10 @@ class Clock:
     def latest_ms(self) -> int:
         """The latest time that a client may take for now: this clock's or, if it is later, the system's."""
         return max(self.now_ms(), int(time.time() * 1000))
+
+    def elapsed(self) -> float:
+        """Seconds since some moment: of sessions and waits, which do not end where the system's clock is set."""
+        return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
         """Wait so many seconds of this clock."""
@@ -62,6 +69,10 @@ class ManualClock(Clock):
         """Seconds since 1970."""
         return self._now
 
+    def elapsed(self) -> float:
+        """Seconds since 1970."""
+        return self._now
+
     async def sleep(self, seconds: float) -> None:
         """Wait until the clock was moved so many seconds."""
         woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -85,9 +96,10 @@ class ManualClock(Clock):
 
 
 class Timer:
-    """Calls ring() when the earliest of the times has come that at() was given.
+    """Calls ring() when the earliest of the times has come that within() was given.
 
-    ring: does what is due, and returns the next time, None if there is none. It is called in a task: not by at().
+    ring: does what is due, and returns in how many seconds the next is, None if there is none. It is called in a task:
+    not by within().
     """
 
     def __init__(self, clock: Clock, ring: Callable[[], float | None]) -> None:
@@ -95,8 +107,9 @@ class Timer:
         self._due = 0.0
         self._task: asyncio.Task[None] | None = None
 
-    def at(self, when: float) -> None:
-        """Ring at this time (seconds since 1970), or before it."""
+    def within(self, seconds: float) -> None:
+        """Ring in so many seconds, or before."""
+        when = self._clock.elapsed() + seconds
         if self._task is not None and not self._task.done():
             if when >= self._due:
                 return
@@ -106,17 +119,17 @@ class Timer:
     async def _run(self) -> None:
         while True:
             try:
-                while (left := self._due - self._clock.now()) > 0:
+                while (left := self._due - self._clock.elapsed()) > 0:
                     await self._clock.sleep(max(_SHORTEST, left))
-                due = self._ring()
+                seconds = self._ring()
             except MemoryError:  # another time
-                due = self._clock.now() + _AGAIN
-            if due is None:
+                seconds = _AGAIN
+            if seconds is None:
                 return
-            self._due = max(due, self._clock.now() + _SHORTEST)
+            self._due = self._clock.elapsed() + max(seconds, _SHORTEST)
 
     def close(self) -> None:
-        """Ring no more, until at() is called again."""
+        """Ring no more, until within() is called again."""
         if self._task is not None:
             self._task.cancel()
             self._task = None

@@ -49,6 +49,10 @@ class LoopClock(Clock):
         """Seconds since 1970."""
         return START + self._loop.time()
 
+    def elapsed(self) -> float:
+        """Seconds of the simulation."""
+        return self._loop.time()
+
 
 class Simulation:
     """What the simulated code may use. seed; random: seeded by it; clock: for the Fleet; loop."""

@@ -237,6 +237,33 @@ def test_a_silent_member_is_removed_by_the_clock(fleet: Fleet, connection: SyncC
     assert beat(connection, first.member_id, 1) == E.UNKNOWN_MEMBER_ID
 
 
+class SetClock(ManualClock):
+    """One whose time of day is set, as by NTP or after a machine slept."""
+
+    ahead = 0.0
+
+    def now(self) -> float:
+        return super().now() + self.ahead
+
+
+@pytest.mark.parametrize(("ahead", "beats"), [(3600.0, 3), (-3600.0, 0)])
+def test_sessions_do_not_end_where_the_clock_is_set(ahead: float, beats: int) -> None:
+    """Nor do they last longer: Kafka measures them with a clock that nobody sets (SystemTimer: Time.hiResClockMs)."""
+    clock = SetClock()
+    with Fleet("4.4", topics={"t": 4}, clock=clock) as fleet, connect_sync(fleet.bootstrap) as connection:
+        first = joined(connection)
+        sync(connection, first.member_id, 1)
+        epoch = consumer_beat(connection, A, 0, **START).member_epoch
+        clock.ahead = ahead
+        for _ in range(beats):
+            fleet.advance(9)
+            assert beat(connection, first.member_id, 1) == 0
+            assert consumer_beat(connection, A, epoch).error_code == 0
+        fleet.advance(46)
+        assert beat(connection, first.member_id, 1) == E.UNKNOWN_MEMBER_ID
+        assert consumer_beat(connection, A, epoch).error_code == E.UNKNOWN_MEMBER_ID
+
+
 @pytest.mark.parametrize(("group", "partition"), [
     ("g", 3), ("zzzzzz", 14), ("polygenelubricants", 0),  # hash codes 103, -685785664, Integer.MIN_VALUE
 ])

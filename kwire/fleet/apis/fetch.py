@@ -33,7 +33,7 @@ async def fetch(call: Call) -> Any:
     except ApiError as error:
         return response(error_code=error.code)
     clock, waited = call.cluster.clock, False
-    deadline = clock.now() + message.max_wait_ms / 1000
+    deadline = clock.elapsed() + message.max_wait_ms / 1000
     changed = asyncio.Event()
     watched = [log for key in session.partitions if (log := _log(call, key)) is not None]
     try:
@@ -43,7 +43,7 @@ async def fetch(call: Call) -> Any:
             changed.clear()
             rows = _read(call, session.partitions)
             enough = sum(len(row.records or b"") for _, row in rows) >= message.min_bytes
-            left = deadline - clock.now()
+            left = deadline - clock.elapsed()
             if enough or waited or left <= 0 or any(row.error_code for _, row in rows):
                 break
             waited = not await clock.wait(changed, left)  # then it is over, though the clock may have been set back

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from kwire.fleet.clock import Clock, Timer
@@ -19,23 +20,23 @@ class BrokerSessions:
 
     def touch(self, broker_id: int) -> None:
         """A broker lives: its session begins, or goes on."""
-        self._ends[broker_id] = self._clock.now() + SESSION_TIMEOUT
-        self._timer.at(self._ends[broker_id])
+        self._ends[broker_id] = self._clock.elapsed() + SESSION_TIMEOUT
+        self._timer.within(SESSION_TIMEOUT)
 
     def is_valid(self, broker_id: int) -> bool:
         """Whether a broker has a session that has not ended."""
-        return self._ends.get(broker_id, -1.0) > self._clock.now()
+        return self._ends.get(broker_id, -math.inf) > self._clock.elapsed()
 
     def forget(self, broker_id: int) -> None:
         """End a session without a word."""
         self._ends.pop(broker_id, None)
 
     def _end_late(self) -> float | None:
-        now = self._clock.now()
+        now = self._clock.elapsed()
         for broker_id in [one for one, end in self._ends.items() if end <= now]:
             del self._ends[broker_id]
             self._ended(broker_id)
-        return min(self._ends.values(), default=None)
+        return min(self._ends.values()) - now if self._ends else None
 
     def close(self) -> None:
         """End its timer."""

@@ -241,8 +241,8 @@ class ConsumerGroup(CommittedOffsets):
             self._assign()
         if named or expressed or not member.is_reconciled(self.assignment_epoch):
             self._reconcile(member, said.owned, named or expressed)
-        member.deadline = self._cluster.clock.now() + SESSION_MS / 1000
-        self._expiry.at(member.deadline)
+        member.deadline = self._cluster.clock.elapsed() + SESSION_MS / 1000
+        self._expiry.within(SESSION_MS / 1000)
 
     def _let_in(self, member: ConsumerMember) -> None:
         old = None if member.instance_id is None else self._static.get(member.instance_id)
@@ -261,7 +261,7 @@ class ConsumerGroup(CommittedOffsets):
         Source: GroupMetadataManager.maybeUpdateRegularExpressions, handleRegularExpressionsResult.
         """
         wanted = self.regexes
-        now, changes = self._cluster.clock.now(), self._cluster.topic_changes
+        now, changes = self._cluster.clock.elapsed(), self._cluster.topic_changes
         if not wanted or (self._resolved and now <= self._resolved_at + _REFRESH) or (
                 wanted <= self._resolved.keys() and self._resolved_of == changes):
             return
@@ -311,8 +311,8 @@ class ConsumerGroup(CommittedOffsets):
             self._next_assignment(member, owned)
         member.late = None
         if member.state == UNREVOKED:
-            member.late = self._cluster.clock.now() + member.rebalance_timeout, member.epoch
-            self._expiry.at(member.late[0])
+            member.late = self._cluster.clock.elapsed() + member.rebalance_timeout, member.epoch
+            self._expiry.within(member.rebalance_timeout)
 
     def _drop_unread(self, member: ConsumerMember, owned: set[Partition] | None) -> None:
         """What it does not read any more it gives up at once (CurrentAssignmentBuilder.updateCurrentAssignment)."""
@@ -374,13 +374,12 @@ class ConsumerGroup(CommittedOffsets):
             self.assignment_epoch = self.epoch
 
     def _expire(self) -> float | None:
-        now = self._cluster.clock.now()
+        now = self._cluster.clock.elapsed()
         self.remove([
             one for one in self.members.values()
             if one.deadline <= now or (one.late is not None and one.late[0] <= now and one.late[1] == one.epoch)])
-        return min((
-            time for one in self.members.values()
-            for time in (one.deadline, *(one.late or ())[:1])), default=None)
+        times = [time for one in self.members.values() for time in (one.deadline, *(one.late or ())[:1])]
+        return min(times) - now if times else None
 
     def check_commit(
         self, member_id: str, epoch: int, *, in_transaction: bool, has_epochs: bool

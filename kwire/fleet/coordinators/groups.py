@@ -42,7 +42,7 @@ def newer(
 
 @dataclass(eq=False)
 class Member:
-    """A member of a group. protocols: (name, metadata) as it prefers them; times are of the fleet's clock."""
+    """A member of a group. protocols: (name, metadata) as it prefers them; times are those of Clock.elapsed."""
 
     id: str
     instance_id: str | None
@@ -233,13 +233,13 @@ class Group(CommittedOffsets):
 
     def touch(self, member: Member) -> None:
         """A member was heard of: its session lasts on."""
-        member.deadline = self._clock.now() + member.session_timeout
-        self._expiry.at(member.deadline)
+        member.deadline = self._clock.elapsed() + member.session_timeout
+        self._expiry.within(member.session_timeout)
 
     def expect(self, member_id: str, session_timeout: float) -> None:
         """An id was given out: a rebalance waits for its member, no longer than a session (KIP-394)."""
-        self.pending[member_id] = self._clock.now() + session_timeout
-        self._expiry.at(self.pending[member_id])
+        self.pending[member_id] = self._clock.elapsed() + session_timeout
+        self._expiry.within(session_timeout)
 
     def expect_no_longer(self, member_id: str) -> None:
         """The member of an id that was given out does not come."""
@@ -248,15 +248,16 @@ class Group(CommittedOffsets):
             self._complete_if_all_joined()
 
     def _expire(self) -> float | None:
-        """Remove the members that are late; when the next one may be, None if there is none."""
-        now = self._clock.now()
+        """Remove the members that are late; in how many seconds the next one may be, None if there is none."""
+        now = self._clock.elapsed()
         for member_id in [one for one, deadline in self.pending.items() if deadline <= now]:
             self.expect_no_longer(member_id)
         for member in list(self.members.values()):
             waits = any(f is not None and not f.done() for f in (member.joined, member.synced))
             if member.deadline <= now and not waits:
                 self.remove(member)
-        return min((*(member.deadline for member in self.members.values()), *self.pending.values()), default=None)
+        deadlines = (*(member.deadline for member in self.members.values()), *self.pending.values())
+        return min(deadlines) - now if deadlines else None
 
     # rebalances
 

@@ -128,7 +128,7 @@ class TransactionCoordinator:
         goes_on = known.state == ONGOING
         there = known.participants if goes_on else frozenset[Participant]()
         started = known.started if goes_on else self._cluster.clock.now()
-        self._timer.at(started + known.timeout)
+        self._timer.within(started + known.timeout - self._cluster.clock.now())
         if not goes_on or not participants <= there:
             self._kept(known, {"state": ONGOING, "started": started, "participants": there | participants})
 
@@ -146,7 +146,7 @@ class TransactionCoordinator:
             if known.state in _PREPARED:
                 self._complete(known)
             elif known.state == ONGOING:
-                self._timer.at(known.started + known.timeout)
+                self._timer.within(known.started + known.timeout - self._cluster.clock.now())
 
     def check_member(
         self, transactional_id: str | None, producer_id: int, epoch: int, participant: Participant, *,
@@ -224,7 +224,7 @@ class TransactionCoordinator:
             raise
 
     def _end_again(self) -> None:
-        self._timer.at(self._cluster.clock.now() + _AGAIN)
+        self._timer.within(_AGAIN)
 
     def _complete(self, known: Transaction) -> Transaction:
         """Write the markers with the epoch as it is now, and let the offsets count or not. Raises ApiError."""
@@ -244,7 +244,10 @@ class TransactionCoordinator:
             partition.log.append_marker(known.producer_id, known.epoch, commit, 0, partition.leader_epoch, now)
 
     def _end_late(self) -> float | None:
-        """Abort the transactions whose time is over, and complete those that could not be; when to look again."""
+        """Abort the transactions whose time is over, and complete those that could not be.
+
+        In how many seconds to look again. Time is the clock's, as a transaction may have begun in another process.
+        """
         now, due = self._cluster.clock.now(), list[float]()
         for one in list(self.transactions.values()):
             if one.state in _PREPARED or (one.state == ONGOING and one.started + one.timeout <= now):
@@ -254,9 +257,9 @@ class TransactionCoordinator:
                     else:
                         self._complete(one)
                 except (ApiError, MemoryError):  # the disk is full: another time
-                    due.append(now + _AGAIN)
+                    due.append(_AGAIN)
             elif one.state == ONGOING:
-                due.append(one.started + one.timeout)
+                due.append(one.started + one.timeout - now)
         return min(due, default=None)
 
     def close(self) -> None:
