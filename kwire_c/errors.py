@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from kwire_c.printable import printable
 
+E = TypeVar("E", bound=BaseException)
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class made by Python code
 
 
@@ -20,6 +21,12 @@ class KwireError(ValueError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_rebuild, (type(self), self.args, self.__dict__))
+
+
+def alone(error: E) -> E:
+    """The error to be kept: without traceback and context, which keep the frames of all callers and what is in them."""
+    error.__traceback__ = error.__context__ = None
+    return error
 
 
 def _rebuild(kind: type[KwireError], args: tuple[Any, ...], state: dict[str, Any]) -> KwireError:

@@ -126,9 +126,10 @@ cdef Block unpack(Block block, const uint8_t *data, const kw_batch *head, Py_ssi
     try:
         return pin(_decompress(head.codec, memoryview(block)[at:at + size], limit=limit, magic=head.magic))
     except CorruptBatchError as error:
-        raise CorruptBatchError(error.reason, position=position, offset=head.base_offset) from None
+        failed = CorruptBatchError(error.reason, position=position, offset=head.base_offset)
     except LimitError as error:
-        raise LimitError(error.reason, limit=error.limit, needed=error.needed, offset=position) from None
+        failed = LimitError(error.reason, limit=error.limit, needed=error.needed, offset=position)
+    raise failed  # out here: the codec's error as its context would keep what was decompressed, and all callers
 
 
 cdef int check_heads(kw_heads *heads, const uint8_t *data, const kw_batch *head, Block payload, kw_record *first,

@@ -15,6 +15,7 @@ from kwire.schema import api_keys, files
 from kwire.suggestions import did_you_mean
 from kwire_c.decode import decode_from
 from kwire_c.encode import encode, encode_after
+from kwire_c.errors import alone
 from kwire_c.printable import brief
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class Request:
         return not isinstance(self.message, messages.ProduceRequest) or self.message.acks != 0
 
     def to_bytes(self) -> bytes:
-        """The frame, byte for byte as it was read."""
+        """The frame: after a strict decode byte for byte as it was read."""
         check_type(self.header, messages.RequestHeader, "header", "a RequestHeader")
         return _frame_of(self)
 
@@ -103,7 +104,7 @@ class Response:
         return self.header.correlation_id
 
     def to_bytes(self) -> bytes:
-        """The frame, byte for byte as it was read."""
+        """The frame: after a strict decode byte for byte as it was read."""
         check_type(self.header, messages.ResponseHeader, "header", "a ResponseHeader")
         return _frame_of(self)
 
@@ -379,7 +380,7 @@ class FrameReader:
                 at += 4 + size
                 self._read += 4 + size
         except KwireError as error:
-            self._error = error
+            self._error = alone(error)
         if at or self._error is not None:  # not shortened in place: a profiler may hold a view of it
             rest = rest[at : None if self._error is None else at + 4]
         self._rest = rest

@@ -10,6 +10,7 @@ from kwire.codec.record_columns import names_in
 from kwire.errors import KwireError, LimitError
 from kwire_c.arrow import export_schema, export_stream
 from kwire_c.columns import Column, MessageGatherer, column_cells, message_column, table_node
+from kwire_c.errors import alone
 from kwire_c.printable import brief
 from kwire_c.tables import html_table, text_table, to_pandas, to_polars, to_pylist
 
@@ -124,8 +125,7 @@ def columns_of(
         except KwireError as error:
             if errors != "keep":
                 raise
-            error.__traceback__ = None  # it holds this frame, and so all payloads
-            bad.append(BadMessage(number, payload, error))
+            bad.append(BadMessage(number, payload, alone(error)))
         except (TypeError, BufferError) as error:
             error.args = (str(error).replace("payload", f"payload {number}", 1),)
             raise

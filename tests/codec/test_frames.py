@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import array
+import gc
 import random
 from collections.abc import Callable
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -185,6 +187,10 @@ def test_a_frame_reader_gives_whole_frames_first_and_keeps_nothing_after_an_erro
             with pytest.raises(LimitError):
                 reader.feed(bytes(1 << 20))
         assert reader.pending == 4
+    reader = FrameReader(10)
+    assert len(reader.feed(stream)) == 2
+    traces = [one for one in gc.get_objects() if isinstance(one, TracebackType)]
+    assert all(trace.tb_frame.f_locals.get("self") is not reader for trace in traces)  # which holds the whole frames
     with pytest.raises(TypeError, match="cannot be copied"):
         copy.copy(FrameReader())
 

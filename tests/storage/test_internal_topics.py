@@ -280,6 +280,7 @@ def test_what_cannot_be_decoded(
     assert text in str(kept.error) and kept.is_unknown == unknown
     assert (kept.type, kept.offset, kept.version, kept.key, kept.value) == (type, 17, None, *record)
     assert (kept.key_json(), kept.value_json(), committed_offset(kept), transaction_row(kept)) == (None,) * 4
+    assert kept.error is not None and kept.error.__traceback__ is kept.error.__context__ is None  # no caller's frame
     with pytest.raises(kwire.KwireError) as caught:
         list(read_internal_topic(LogSegment(path), kind=kind))
     assert str(caught.value).startswith(f"{path}: record at offset 17: ") and text in str(caught.value)

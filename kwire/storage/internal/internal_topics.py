@@ -20,6 +20,7 @@ from kwire.schema.record_type_ids import record_type
 from kwire.shared_iterator import shared, unshared
 from kwire.storage.places.filesystem import located
 from kwire.storage.reading.read_plan import ReadPlans
+from kwire_c.errors import alone
 from kwire_c.plan import message_of
 from kwire_c.printable import brief
 
@@ -209,7 +210,7 @@ def decode_parts(
     except KwireError as error:
         name = None if number is None else _type_name(kind, number)
         key, value = (None if data is None else bytes(data) for data in (key, value))
-        return InternalRecord(kind, offset, timestamp, name, number, None, key, value, error)
+        return InternalRecord(kind, offset, timestamp, name, number, None, key, value, alone(error))
 
 
 @shared

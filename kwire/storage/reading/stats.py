@@ -10,6 +10,7 @@ from kwire.codec.records import BadBatch
 from kwire.errors import KwireError
 from kwire.storage.places.filesystem import located, shown
 from kwire.storage.reading.segment_reader import bytes_of
+from kwire_c.errors import alone
 
 if TYPE_CHECKING:
     from kwire.storage.reading.segment import LogSegment
@@ -293,7 +294,7 @@ def segment_stats(
             except KwireError as error:
                 if errors == "raise":
                     raise located(error, segment.path) from error.__cause__
-                damaged = BadBatch(batch.position, batch.raw, located(error, segment.path))
+                damaged = BadBatch(batch.position, batch.raw, alone(located(error, segment.path)))
         if damaged is not None:
             stats.bad += 1
             if bad is not None:
