@@ -379,6 +379,9 @@ def test_offsets_are_small(tmp_path: Path) -> None:
     query.rows()
     assert len(json.dumps(query.at)) < 60_000
     assert str(tmp_path) not in json.dumps(query.at)
+    largest = [2**63 - 1, 2**63 - 1, 2**31 - 1, 2**31 - 1, 2**32 - 1, 2**32 - 1, 2**63 - 1, 2**63 - 1, 2**31]
+    places = StreamOffsets({("orders", str(partition)): LogOffset(*largest) for partition in range(1000)})
+    assert len(json.dumps(places.to_json())) < 160_000
 
 
 @pytest.mark.quick
