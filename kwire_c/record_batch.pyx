@@ -253,7 +253,9 @@ cdef tuple _content(Record record):
 @cython.freelist(512)
 @cython.no_gc
 cdef class Record:
-    """One record. Key, value and headers are created when they are read; until then the record keeps the input alive.
+    """One record. Key, value and headers are created each time they are read.
+
+    It keeps the input alive, and what its batch was decompressed to: copy.copy(record) holds its own bytes alone.
 
     offset: int; timestamp: int, milliseconds since 1970 (-1: none); timestamp_type: "none", "create" or "log_append";
     key, value: bytes or None; headers: tuple of (str, bytes or None); sequence: int (-1: none); attributes: int.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import mmap
 import pickle
 import struct
+import tracemalloc
 from collections.abc import Iterator
 from typing import Any
 
@@ -259,3 +261,20 @@ def test_a_wrong_argument_of_any_depth() -> None:
         kwire.read_batches(b"", errors=nested)  # type: ignore[call-overload]
     with pytest.raises(kwire.EncodeError, match="got <list>"):
         kwire.build_batch([], magic=nested)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("codec", ["none", "zstd"])
+def test_a_copy_of_a_record_keeps_its_own_bytes_alone(codec: str) -> None:
+    """A record keeps its whole batch, as docs/records.md says."""
+    data = kwire.build_batch([(1, b"k", b"v", [("h", b"x")]), (2, None, bytes(8 << 20))], codec=codec)
+    tracemalloc.start()
+    try:
+        copies = [copy.copy(next(iter(next(kwire.read_batches(data[:]))))) for _ in range(4)]
+        records = [next(iter(next(kwire.read_batches(bytearray(data))))) for _ in range(4)]
+        assert tracemalloc.get_traced_memory()[0] > 4 * len(data)
+        assert [(one.key, one.headers) for one in records] == [(b"k", (("h", b"x"),))] * 4
+        assert copies == records
+        del records
+        assert tracemalloc.get_traced_memory()[0] < 1 << 20
+    finally:
+        tracemalloc.stop()
