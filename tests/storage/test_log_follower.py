@@ -21,8 +21,8 @@ pytestmark = pytest.mark.quick
 class Log:
     """A partition folder, followed by a LogFollower that notes what it tells."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, strict: bool = True) -> None:
+        self.folder, self.strict = folder, strict
         self.lost: list[str] = []
         self.warned: list[str] = []
 
@@ -31,7 +31,7 @@ class Log:
             return LogSegment(file.path)
 
         return LogFollower("t-0", discover(self.folder), open_segment=opened, lost=self.lost.append,
-                           warn=self.warned.append)
+                           warn=self.warned.append, strict=self.strict)
 
     def read(self, at: LogOffset, most: int | None = None) -> tuple[list[int], LogOffset]:
         """The offsets from a place on, and the place after them."""
@@ -310,3 +310,33 @@ def test_a_transaction_that_begins_while_a_preallocated_segment_is_read(tmp_path
         file.seek(written + len(making.in_transaction(3, 7)))
         file.write(making.marker(6, 7, commit=True))
     assert follower().advance(first).offset == 7
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_batch_that_is_half_written_into_a_preallocated_segment(strict: bool, tmp_path: Path) -> None:
+    """It is waited for: what is there may be a broker's write that goes on."""
+    log = Log(tmp_path / "t-0", strict)
+    first, second, zeros = batch(0, 5), batch(5, 5), bytes(1 << 13)
+    path = path_of(log.folder, 0)
+    segment(log.folder, 0, first, second[:-9], bytes(9), zeros)
+    read, at = log.read(log.follower().start())
+    assert (read, at.offset, at.position) == ([*range(5)], 5, len(first))
+    path.write_bytes(first + second + zeros)
+    read, at = log.read(at)
+    assert (read, at.offset) == ([*range(5, 10)], 10)
+    assert not log.lost and not log.warned
+
+
+def test_a_log_truncated_to_the_beginning_of_its_last_segment(tmp_path: Path) -> None:
+    log = Log(tmp_path / "t-0")
+    segment(log.folder, 0, batch(0, 5))
+    segment(log.folder, 5, batch(5, 5))
+    read, at = log.read(log.follower().start())
+    assert read == [*range(10)]
+    path_of(log.folder, 5).write_bytes(b"")
+    read, at = log.read(at)
+    assert read == [] and at.offset == 5
+    assert len(log.lost) == 1 and "was truncated to 0 bytes" in log.lost[0]
+    path_of(log.folder, 5).write_bytes(batch(5, 3))
+    read, at = log.read(at)
+    assert read == [5, 6, 7] and len(log.lost) == 1

@@ -16,7 +16,8 @@ import kwire
 from kwire.cli import main
 from kwire.errors import CorruptBatchError
 from kwire.storage import LogSegment, resync
-from kwire.storage.places.filesystem import _OpenFile
+from kwire.storage.batches.scanner import Scanner
+from kwire.storage.places.filesystem import LocalFile, _OpenFile
 from tests.storage.making import batch, marker, offsets, write_segment
 
 pytestmark = pytest.mark.quick
@@ -238,3 +239,62 @@ def test_a_last_offset_that_cannot_be_right_does_not_hide_batches(count: int, tm
     path.write_bytes(b"".join(made))
     found = [one for one in LogSegment(path).batches(errors="keep") if not isinstance(one, kwire.BadBatch)]
     assert [one.base_offset for one in found] == [0, 1, 2, *range(4, 20)]
+
+
+class WrittenMeanwhile:
+    """A file of which a read gives zeros where a broker writes a batch at that moment; changes: so many times."""
+
+    def __init__(self, path: Path, seen: bytes, changes: int) -> None:
+        self.path, self._held, self._seen, self._changes = str(path), LocalFile(str(path)).held(), seen, changes
+
+    def size(self) -> int:
+        return self._held.size()
+
+    def view(self, start: int, end: int, before: bytes | memoryview = b"") -> memoryview:
+        if self._changes <= 0:
+            return self._held.view(start, end, before)
+        self._changes -= 1
+        return memoryview(bytes(before) + self._seen[start:end])
+
+    def read(self, start: int, end: int) -> bytes:
+        return self._held.read(start, end)
+
+    def after_hole(self, position: int) -> int:
+        return position
+
+    def held(self) -> WrittenMeanwhile:
+        return self
+
+
+@pytest.mark.parametrize("verify", [False, True])
+@pytest.mark.parametrize("written", [0, 0.5])
+def test_a_batch_that_is_written_while_it_is_read(written: float, verify: bool, tmp_path: Path) -> None:
+    """Into a preallocated segment: what was in memory were zeros, or half of it."""
+    batches = [batch(3 * at, size=100) for at in range(6)]
+    whole, zeros = b"".join(batches), bytes(1 << 12)
+    path = write_segment(tmp_path / "t-0", 0, [whole], indexes=False)
+    path.write_bytes(whole + zeros)
+    at = len(b"".join(batches[:4]))
+    half = whole[: at + int(len(batches[4]) * written)]
+    seen = half + bytes(len(whole) + len(zeros) - len(half))
+
+    file = WrittenMeanwhile(path, seen, 1)
+    scanner = Scanner(file, verify=verify)
+    windows = list(scanner)
+    assert [window.bad for window in windows] == [None] * len(windows)
+    assert b"".join(bytes(window.data) for window in windows) == whole
+    assert scanner.tail == (len(whole), len(zeros))
+
+    restless = list(Scanner(WrittenMeanwhile(path, seen, 1000), verify=verify))  # other bytes at each read: damage
+    assert next(window.position for window in restless if window.bad) == at
+
+
+def test_damage_in_a_preallocated_segment(tmp_path: Path) -> None:
+    whole = bytearray(b"".join(batch(3 * at) for at in range(4)))
+    whole[-20] ^= 1
+    path = write_segment(tmp_path / "t-0", 0, [bytes(batch(0))], indexes=False)
+    path.write_bytes(bytes(whole) + bytes(1 << 12))
+    with pytest.raises(CorruptBatchError, match="checksum does not match"):
+        list(LogSegment(path).read())
+    rows, bad = kept(LogSegment(path))
+    assert rows == [*range(9)] and [position for position, _ in bad] == [len(whole) // 4 * 3]

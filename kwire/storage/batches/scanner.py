@@ -45,7 +45,7 @@ from kwire.storage.batches.batch_header import (
     parse_header,
     stored_checksum,
 )
-from kwire.storage.places.filesystem import located
+from kwire.storage.places.filesystem import is_url, located
 from kwire_c.crc32c import crc32c
 from kwire_c.log_scan import CHECKSUM, UNKNOWN_OFFSET, find_header, hop, hop_valid
 from kwire_c.record_batch import (
@@ -76,6 +76,7 @@ _REGION_BYTES = 1 << 20  # of a bad region that a window holds
 _ZEROS = 64  # no header has so many
 _SEARCH_BYTES = 64 << 10, 8 << 20  # that a search reads at a time: at first, at most
 _FAR_OFFSETS = 1 << 40  # no batch is so far above the one before it, whatever the cleaner removed
+_MOST_REREAD = 10  # times that a batch is read again which changes while it is read
 _PAST_END = 4 << 10  # bytes after the end of a range that are read at a time
 _TRIAL = 1 << 14  # cost of one candidate that is not a batch, in bytes of checksum
 _SHARES = 48, 16  # bytes that searches may cost for each one of the file: for pieces, for whole chains
@@ -176,6 +177,18 @@ class _Buffer:
         """The bytes in memory from position on, which was loaded."""
         return self.view[position - self.begin :]
 
+    def has_changed(self, at: int) -> bool:
+        """Has the file other bytes now than those in memory of the batch at a position? Then these are dropped."""
+        if not self.begin <= at < self.begin + len(self.view):
+            return False
+        held = self.at(at)
+        place = examine(self.file, at, self.size, held, 0, self._zeros_to)
+        held = held[: place.size if place.kind == "batch" else HEADER_UP_TO_MAGIC]
+        if self.file.read(at, at + len(held)) == held:
+            return False
+        self.view, self.begin = _NOTHING, at
+        return True
+
     def examine(self, at: int) -> Place:
         """What is at a position."""
         self.load(at, HEADER_UP_TO_MAGIC)
@@ -237,6 +250,7 @@ class Scanner:
         self._end = self._size if end is None else min(end, self._size)
         self._at = start = min(start, self._size)  # past the end: it was truncated since that byte was chosen
         self._previous = UNKNOWN_OFFSET  # of the batch that ends at self._at, whether it is in order or not
+        self._reread = (-1, 0)  # the batch that was read again last, and how often
         self._resync = _Resync(self._file, start, self._size)
         self._buffer = _Buffer(
             self._file, self._size, self._end, first_bytes or read_bytes, read_bytes, self._resync.zeros_to,
@@ -455,7 +469,13 @@ class Scanner:
             yield Window(at, self._at, data[: min(place.size, _REGION_BYTES)], reason, place.offset, after, follower)
 
     def _not_a_batch(self, at: int, place: Place) -> Iterator[Window]:
-        """What is at `at` if it is not a valid batch: a torn tail, zeros to the end, or a bad region to skip."""
+        """What is at `at` if it is not a valid batch: a torn tail, zeros to the end, or a bad region to skip.
+
+        Nothing if a broker has written it in the meantime, as it does where a preallocated segment has zeros.
+        """
+        if place.kind == "bad" and self._is_written(at):
+            self._at = at
+            return
         self._at = self._size
         if place.kind == "zeros":
             self.tail, self.tail_is_zeros = (at, self._size - at), True
@@ -481,6 +501,15 @@ class Scanner:
         self._at, self._previous = end, UNKNOWN_OFFSET
         data = self._file.view(at, min(end, at + _REGION_BYTES))
         yield Window(at, end, data, reason, place.offset, self.last, follower)
+
+    def _is_written(self, at: int) -> bool:
+        """Has the batch at a position changed since it was read? It is read again then, a few times at most."""
+        if is_url(self._file.path):  # an object is replaced, never changed
+            return False
+        position, times = self._reread
+        times = times + 1 if position == at else 0
+        self._reread = at, times
+        return times < _MOST_REREAD and self._buffer.has_changed(at)
 
     def _may_end(self, position: int, offset: int, follower: BatchHeader | None) -> bool:
         """May a batch with that base offset end at position, by the header there and the next batch of the log?"""

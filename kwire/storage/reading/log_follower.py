@@ -7,14 +7,14 @@ from concurrent.futures import Executor, Future
 from typing import NamedTuple
 from zlib import crc32
 
-from kwire.storage.batches.batch_header import BatchHeader, examine
-from kwire.storage.batches.preallocated import written_end
+from kwire.storage.batches.batch_header import BatchHeader, end_of_zeros, examine
+from kwire.storage.batches.preallocated import ends_in_zeros, written_end
 from kwire.storage.batches.scanner import OBJECT_BYTES, WINDOW_BYTES, Scanner, Window, window_headers
 from kwire.storage.places.discovery import THREADS, SegmentFile
 from kwire.storage.places.filesystem import File, open_unnamed, shown
 from kwire.storage.reading.bounds import Bounds
 from kwire.storage.reading.segment import LogSegment
-from kwire_c.record_batch import RECORD_BATCH_OVERHEAD
+from kwire_c.record_batch import HEADER_UP_TO_MAGIC, RECORD_BATCH_OVERHEAD
 
 _WORTH_SKIPPING = 1 << 20  # bytes; a smaller piece is read, and no index asked for
 _AHEAD_BYTES = 64 << 20  # of segments that are read ahead at the same time
@@ -96,7 +96,8 @@ class LogFollower:
 
     name: the partition, for texts. open_segment: opens a file. lost is called with a text when records cannot be read
     any more, or may come twice, and may raise; warn with what is to be known. strict: damage at the end of the last
-    segment is to be read (and raised), else it waits for a batch after it. first_open: the oldest open transaction
+    segment is to be read (and raised), else it waits for a batch after it, as it always does before the zeros of a
+    preallocated one: a broker may be writing it. first_open: the oldest open transaction
     from a segment of that number on, None if everything is to be read. unpacked: sizes of .gz files, remembered.
     """
 
@@ -412,7 +413,8 @@ class LogFollower:
                 return self._begin(holder, due)._replace(log_start=at.log_start)
             return self._after(holder, before, due, at)
         end = max(self._base(holder), 0) if before is None else before.last_offset + 1
-        if number is not None and self._has_head(number, at):
+        is_emptied = number is not None and self._size(number) == 0 < self._base(number)
+        if number is not None and (is_emptied or self._has_head(number, at)):
             self._lost(f"{self.name}: {self._path(number)} was truncated to {self._size(number)} bytes after "
                        f"{at.position} had been read: the log ends at offset {end}, expected offset {due} next")
             place = self._begin(holder) if before is None else self._after(holder, before, end, at)
@@ -517,6 +519,15 @@ class LogFollower:
             return position
         return entry[1] if index and index.points_to_batch(segment.file, entry, segment.size) else position
 
+    def _is_half_written(self, number: int, position: int) -> bool:
+        """May a broker be writing what is at a byte into a preallocated segment? Only zeros are after it then."""
+        segment, size = self._segment(number), self._size(number)
+        if not ends_in_zeros(segment.file, size):
+            return False
+        place = examine(segment.file, position, size)
+        end = position + (place.size if place.kind == "batch" else HEADER_UP_TO_MAGIC)
+        return end < size and end_of_zeros(segment.file, end, size) == size
+
     def _has_gaps(self, number: int) -> bool:
         """Does a segment lack offsets, as only compacted ones do?"""
         due: int | None = self._base(number)
@@ -581,7 +592,9 @@ class LogFollower:
             if window.position == 0 and len(window.data) >= min(RECORD_BATCH_OVERHEAD, size):
                 head = bytes(window.data[: min(RECORD_BATCH_OVERHEAD, size)])
             if window.bad is not None:
-                if window.end >= size and not closed and not self._strict:
+                if not closed and (
+                    (window.end >= size and not self._strict) or self._is_half_written(number, window.position)
+                ):
                     return read(True)
                 data, at, end, last, known = window.data, 0, window.end, window.end - window.position, False
                 epoch = -1
