@@ -176,7 +176,8 @@ def _show_records(
             raise click.UsageError(f"--follow reads files that grow: {_shown(segment.path)} is a pipe")
     output = Output(lines, records)
     if follow:
-        output.follow(lambda: discover(without_side_files(paths), selection=Selection(topics, partitions)), tail)
+        chosen = Selection(topics, partitions, strict=False)  # they may be deleted, and made again
+        output.follow(lambda: discover(without_side_files(paths), selection=chosen), tail)
     elif tail is not None:
         output.show_last(directory, tail)
     else:

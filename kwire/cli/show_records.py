@@ -317,6 +317,8 @@ class Followed:
     def __init__(self, output: Output, records: Records, find: Callable[[], Sequence[SegmentFile]]) -> None:
         self._output, self._records, self._find = output, records, find
         self._places: dict[PartitionKey, LogOffset] = {}
+        self._gone: set[PartitionKey] = set()
+        self._twice: set[PartitionKey] = set()  # folders that were there beside another one of their partition
 
     def begin(self, last: int | None) -> None:
         """Write what is there: the last so many records of each partition, None: all."""
@@ -332,17 +334,40 @@ class Followed:
     def go_on(self) -> None:
         """Write what was appended since."""
         from kwire.storage.isolation.planned_log import LogEnd
-        from kwire.storage.places.discovery import by_partition
         from kwire.storage.reading.bounds import bounds_of
 
         span = bounds_of(self._records.span["start_offset"], self._records.span["end_offset"])
-        for key, files in by_partition(self._find()).items():
+        for key, files in self._listed().items():
             log_end = LogEnd.of(files)
             for segment, start, end, bounds in self._planned(key, files):
                 both = bounds.narrowed(span)
                 self._output.show(
                     segment, start=start, end=end, start_offset=both.start_offset, end_offset=both.end_offset,
                     transactions=log_end if segment.named_offset is not None else None)
+
+    def _listed(self) -> dict[PartitionKey, list[SegmentFile]]:
+        """The segments of each partition, now. What is gone is reported once.
+
+        A partition that is in another folder now goes on there: a broker has moved it to another disk. While it does,
+        it is in both for a moment; where it stays in both, these are two replicas.
+        """
+        from kwire.storage.places.discovery import by_partition
+
+        found = by_partition(self._find())
+        for key in [key for key in found if key not in self._places and key[0] is not None]:
+            same = [other for other in self._places if other[:2] == key[:2]]
+            moved = next((other for other in same if other not in found), None)
+            if moved is not None:
+                self._places[key] = self._places.pop(moved)
+                self._gone.discard(moved)
+            elif same and key not in self._twice:
+                self._twice.add(key)
+                del found[key]
+        gone = {key for key in self._places if key not in found}
+        for key in sorted(gone - self._gone, key=str):
+            _warn(f"{_named(key)} is gone: expected offset {self._places[key].offset} in it next")
+        self._gone = gone
+        return found
 
     def _planned(
         self, key: PartitionKey, files: Sequence[SegmentFile]
@@ -394,10 +419,18 @@ class Followed:
             oldest = min(log.segments[number].transactions(plan=plan).open, key=lambda one: one[1], default=None)
             return None if oldest is None else OpenTransaction(*oldest)
 
-        name = printable(f"{files[0].topic}-{files[0].partition}" if files[0].topic else files[0].path)
+        place = files[0].topic, files[0].partition, files[0].path
         return LogFollower(
-            name, files, open_segment=open_listed, lost=_warn, warn=_warn, strict=False,
+            _named(place), files, open_segment=open_listed, lost=_warn, warn=_warn, strict=False,
             first_open=first_open if self._records.span["committed"] else None)
+
+
+def _named(key: PartitionKey) -> str:
+    """The name of a partition, for texts."""
+    from kwire.storage.places.filesystem import shown
+
+    topic, partition, path = key
+    return printable(shown(path) if topic is None else f"{topic}-{partition}")
 
 
 def _warn(text: str) -> None:

@@ -424,6 +424,55 @@ def test_following_ends_at_the_limit_and_the_end_offset(tmp_path: Path) -> None:
         assert (running.returncode, err, out.split()[-1]) == (0, "", str(last))
 
 
+def test_a_topic_that_is_deleted_and_made_again_while_it_is_followed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others are followed on; a topic that comes with the same name is another log."""
+    write_segment(tmp_path / "t-0", 0, [batch(0), batch(3)], indexes=False)
+    other = write_segment(tmp_path / "u-0", 0, [batch(0, 1)], indexes=False)
+    looks = []
+
+    def look(seconds: float) -> None:
+        looks.append(seconds)
+        if len(looks) == 1:
+            (tmp_path / "t-0").rename(tmp_path / f"t-0.{'0' * 32}-delete")
+            other.write_bytes(other.read_bytes() + batch(1, 1))
+        elif len(looks) == 3:
+            write_segment(tmp_path / "t-0", 0, [batch(0, 2)], indexes=False)
+        elif len(looks) == 4:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(time, "sleep", look)
+    code, out, err = run(capsys, tmp_path, "--topic", "t,u", "--follow", "--format", "%t%o ")
+    assert (code, out) == (130, "t0 t1 t2 t3 t4 t5 u0 u1 t0 t1 ")
+    lines = err.splitlines()
+    assert len(lines) == 4 and "t-0 is gone: expected offset 6" in lines[0] and "made again" in lines[1]
+
+
+@pytest.mark.parametrize("replica", [False, True])
+def test_a_partition_that_is_moved_to_another_disk_while_it_is_followed(
+    replica: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For a moment it is in both: each record comes once. Where it stays in both, these are two replicas."""
+    path = write_segment(tmp_path / "d1" / "t-0", 0, [batch(0)], indexes=False)
+    (tmp_path / "d2").mkdir()
+    looks = []
+
+    def look(seconds: float) -> None:
+        looks.append(seconds)
+        if len(looks) == 1:
+            write_segment(tmp_path / "d2" / "t-0", 0, [batch(0), batch(3, 1)], indexes=False)
+        elif len(looks) == 2 and not replica:
+            path.parent.rename(tmp_path / "d1" / f"t-0.{'0' * 32}-delete")
+        elif len(looks) == 4:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(time, "sleep", look)
+    code, out, err = run(capsys, tmp_path / "d1", tmp_path / "d2", "--follow", "--format", "%o ")
+    assert (code, out) == (130, "0 1 2 0 1 2 3 " if replica else "0 1 2 3 ")
+    assert err.strip() == "kwire: interrupted"
+
+
 def test_committed_records_are_shown_when_they_are(tmp_path: Path) -> None:
     path = write_segment(tmp_path / "t-0", 0, [batch(0, 1), in_transaction(1, 5)], indexes=False)
     running = follow(tmp_path, "--committed", "-n", 7)

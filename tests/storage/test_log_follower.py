@@ -340,3 +340,13 @@ def test_a_log_truncated_to_the_beginning_of_its_last_segment(tmp_path: Path) ->
     path_of(log.folder, 5).write_bytes(batch(5, 3))
     read, at = log.read(at)
     assert read == [5, 6, 7] and len(log.lost) == 1
+
+
+@pytest.mark.parametrize("later", [(0,), (0, 3, 6, 9)])
+def test_a_log_that_was_made_again_in_a_later_epoch(tmp_path: Path, later: tuple[int, ...]) -> None:
+    """Nothing is left of the first segment of the log: it is read from its beginning, whatever its epochs."""
+    log, path = Log(tmp_path / "t-0"), segment(tmp_path / "t-0", 0, of_epoch(0, 0, 3))
+    _, at = log.read(LogOffset(0))
+    path.write_bytes(of_epoch(4, *later))
+    read, at = log.read(at)
+    assert read == [*range(later[-1] + 3)] and "made again" in log.lost[0]

@@ -25,9 +25,11 @@ class Selection:
 
     topics: names, globs (`orders-*`, `[ab]?`) and comma lists of these; what matches no topic is tried as
     TOPIC-PARTITION (`orders-0`). partitions: numbers. Both together choose what both name; without any: everything.
+    strict: each must be there.
     """
 
-    def __init__(self, topics: Iterable[str] = (), partitions: Iterable[int] = ()) -> None:
+    def __init__(self, topics: Iterable[str] = (), partitions: Iterable[int] = (), strict: bool = True) -> None:
+        self._strict = strict
         parts = [part.strip() for text in topics for part in text.split(",")]
         self.patterns = tuple(dict.fromkeys(part for part in parts if part))
         self.partitions = tuple(dict.fromkeys(partitions))
@@ -44,14 +46,19 @@ class Selection:
     def chosen(self, places: Collection[Place]) -> set[Place]:
         """Those of the places that are chosen.
 
-        Raises LookupError for a topic or a partition that none of them is; it names the nearest, and what there is.
+        If strict, raises LookupError for a topic or a partition that none of them is; it names the nearest, and what
+        there is.
         """
         found = set() if self.patterns else set(places)
         for pattern in self.patterns if places else ():
-            found |= _matching(pattern, places)
+            matching = _matching(pattern, places)
+            if self._strict and not matching:
+                raise _no_match(pattern, places)
+            found |= matching
         if not self.partitions or not found:
             return found
-        _check_partitions(self.partitions, found)
+        if self._strict:
+            _check_partitions(self.partitions, found)
         return {place for place in found if place[1] in self.partitions}
 
 
@@ -103,16 +110,18 @@ def choice_of(
 def _matching(pattern: str, places: Collection[Place]) -> set[Place]:
     """The places of the topics that a pattern matches; where there is none, of the folders TOPIC-PARTITION."""
     found = {place for place in places if fnmatchcase(place[0], pattern)}
-    found = found or {place for place in places if fnmatchcase(f"{place[0]}-{place[1]}", pattern)}
-    if found:
-        return found
+    return found or {place for place in places if fnmatchcase(f"{place[0]}-{place[1]}", pattern)}
+
+
+def _no_match(pattern: str, places: Collection[Place]) -> LookupError:
+    """The error of a pattern that matches none of the places."""
     names = sorted({topic for topic, _ in places})
     split = _PARTITION.fullmatch(pattern)
     if split is not None and split[1] in names:
         numbers = sorted(partition for topic, partition in places if topic == split[1])
-        raise LookupError(f"no partition {split[2]} of topic {printable(split[1])}; "
-                          f"there {there(numbers, 'partition')}")
-    raise _no_topic(pattern, names)
+        return LookupError(f"no partition {split[2]} of topic {printable(split[1])}; "
+                           f"there {there(numbers, 'partition')}")
+    return _no_topic(pattern, names)
 
 
 def _no_topic(pattern: str, names: Collection[str]) -> LookupError:
@@ -137,7 +146,10 @@ def chosen_partitions(patterns: Iterable[str], places: Collection[Place]) -> dic
     """
     found: dict[str, set[int]] = {}
     for pattern in Selection(patterns).patterns:
-        for topic, partition in sorted(_matching(pattern, places)):
+        matching = _matching(pattern, places)
+        if not matching:
+            raise _no_match(pattern, places)
+        for topic, partition in sorted(matching):
             found.setdefault(topic, set()).add(partition)
     return found
 

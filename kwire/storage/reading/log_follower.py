@@ -389,7 +389,9 @@ class LogFollower:
             holder -= 1
         before, found = self._around(holder, due - 1)
         newest = found if found is not None and found.base_offset < due else before
-        if newest is not None and 0 < at.epoch <= newest.partition_leader_epoch:  # the cleaner keeps epochs (KIP-320)
+        is_new = number == 0 == self._base(0) and not self._has_head(0, at)  # nothing is left of what was read
+        if newest is not None and 0 < at.epoch <= newest.partition_leader_epoch and not is_new:
+            # the cleaner keeps epochs (KIP-320)
             what = (f"the batch of offsets {newest.base_offset}..{newest.last_offset} is of leader epoch "
                     f"{newest.partition_leader_epoch}, the records before offset {due} were of epoch {at.epoch - 1} "
                     "when they were read")
