@@ -151,7 +151,7 @@ def judged(command: str, name: str, number: int, ended: Ended, before: dict[str,
     if seen != ended.files:
         raise Broken(f"{where}: left behind: {sorted(ended.files.keys() - seen.keys())}")
     if ended.code == whole.code and "kwire: " not in ended.error:
-        if seen.keys() != whole.files.keys():
+        if seen.keys() != whole.files.keys() or _empty(seen) != _empty(whole.files):
             raise Broken(f"{where}: exit code {ended.code}, but not written")
         return
     if not kept and command != "forced":
@@ -160,6 +160,11 @@ def judged(command: str, name: str, number: int, ended: Ended, before: dict[str,
         raise Broken(f"{where}: exit code {ended.code}: {ended.error[-600:]}")
     if name == "Ctrl-C" and ended.code != 130:
         raise Broken(f"{where}: exit code {ended.code}")
+
+
+def _empty(files: dict[str, str]) -> set[str]:
+    """The files of files_of() in which nothing is."""
+    return {path for path, content in files.items() if content == hashlib.sha256(b"").hexdigest()}
 
 
 def rounds(preloaded: Any, only: list[str], share: int) -> int:

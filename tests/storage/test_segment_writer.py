@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import gc
+import io
 import os
 import resource
 from itertools import chain
@@ -13,7 +15,7 @@ import pytest
 
 import kwire
 from kwire.storage import LogDirectory, SegmentWriter, read_producer_snapshot
-from kwire.storage.writing import index_writer
+from kwire.storage.writing import index_writer, segment_writer
 from tests.net.fake import in_a_child
 from tests.storage.making import batch, in_transaction, marker
 
@@ -321,3 +323,27 @@ def test_names_are_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     files = {path.stat().st_ino for path in Path(writer.folder).glob(f"{0:020}.*")}
     assert synced[-1] == os.stat(writer.folder).st_ino and files < set(synced)
     writer.close()
+
+
+@pytest.mark.parametrize("sync", [False, True])
+def test_a_file_system_that_writes_only_when_a_file_is_closed(
+    sync: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As NFS and FUSE may: what is lost then is an error that names the file."""
+    class Unwritten(io.FileIO):
+        def close(self) -> None:
+            was_open = not self.closed
+            super().close()
+            if was_open and str(self.name).endswith(".log"):
+                raise OSError(errno.EDQUOT, "Disk quota exceeded")
+
+    def opened(path: str, mode: str, buffering: int = -1) -> Any:
+        file = Unwritten(path, mode.replace("b", ""))
+        return io.BufferedWriter(file) if buffering else file
+
+    monkeypatch.setattr(segment_writer, "open", opened, raising=False)
+    writer = SegmentWriter(tmp_path, "t", 0, sync=sync)
+    writer.append(batch(0))
+    with pytest.raises(OSError, match=r"quota exceeded: .*t-0/0{20}\.log"):
+        writer.close()
+    assert not list((tmp_path / "t-0").glob("*.snapshot"))

@@ -395,16 +395,18 @@ class _Segment:
                 raise
 
     def close(self, sync: bool) -> None:
-        """End the segment: its last time index entry, then its files."""
+        """End the segment: its last time index entry, then its files, which NFS and FUSE may write only now."""
         self._indexes.add_time()
         try:
             for file in self._files:
-                file.flush()
-                if sync:
-                    os.fsync(file.fileno())
-        except OSError as error:
-            error.filename = error.filename or self.path
-            raise
+                try:
+                    file.flush()
+                    if sync:
+                        os.fsync(file.fileno())
+                    file.close()
+                except OSError as error:
+                    error.filename = error.filename or file.name
+                    raise
         finally:
             self.abandon()
 
