@@ -17,6 +17,7 @@ from kwire.storage.formatting.errors import ConfigError, FormatterError
 from kwire.storage.formatting.levels import version_from_text
 from kwire.storage.formatting.properties import read_properties
 from kwire.storage.formatting.rules import rules_of
+from kwire_c.codecs import CODECS
 from kwire_c.printable import brief
 from kwire_c.secrets import SECRET_SETTING
 
@@ -136,6 +137,13 @@ class ServerConfig:
                     raise ConfigError(f"{name}: expected a value, found one of config.providers (kwire asks none)")
                 del given[name]  # not looked at
             values[name] = parse_value(name, kind, given.get(name, default), name in given, validator)
+        message_format = values.get("log.message.format.version")
+        if message_format is not None:  # its validator is a class of Kafka's
+            try:
+                version_from_text(message_format, self.rules, True)
+            except FormatterError as error:
+                raise ConfigError(f"Invalid value {message_format[:MOST_SHOWN]} for configuration "
+                                  f"log.message.format.version: {str(error)[:MOST_SHOWN]}") from None
         self.values = values
         self.process_roles = self._roles(values["process.roles"])
         self.node_id: int = values["node.id"]
@@ -262,6 +270,10 @@ class ServerConfig:
     # --- checks (KafkaConfig.validateValues)
 
     def _validate(self) -> None:
+        for topic in ("offsets", "share.coordinator.state"):
+            codec = self.values.get(f"{topic}.topic.compression.codec", 0)
+            if not 0 <= codec < len(CODECS):
+                raise ConfigError(f"Unknown compression type id: {codec}")
         if self.node_id != self.values["broker.id"]:
             raise ConfigError(
                 "`node.id` and `broker.id` must be set to the same value. `broker.id` is deprecated, please use "
@@ -282,6 +294,7 @@ class ServerConfig:
                 "If using `zookeeper.metadata.migration.enable` in KRaft mode, `zookeeper.connect` must also be set."
             )
         self._validate_protocol_version()
+        self._validate_control_plane()
         self._validate_logs()
         self._validate_quorum()
         if roles == {BROKER}:
@@ -331,8 +344,22 @@ class ServerConfig:
                 f"A non-KRaft version {text} given for inter.broker.protocol.version. The minimum version is {minimum}"
             )
 
+    def _validate_control_plane(self) -> None:
+        """Before 4.0: what only a ZooKeeper cluster may have."""
+        name = self.values.get("control.plane.listener.name")
+        if name is not None and name.upper() not in self.protocols:
+            raise ConfigError(f"Listener with {name} defined in control.plane.listener.name not found in "
+                              "listener.security.protocol.map.")
+        require(name is None, "control.plane.listener.name is not supported in KRaft mode.")
+
     def _validate_logs(self) -> None:
         values = self.values
+        cordoned = _list(values.get("cordoned.log.dirs")) or []
+        require("*" not in cordoned or len(cordoned) == 1,
+                "When cordoned.log.dirs is set to *, it must not contain other values")
+        missing = [name for name in cordoned if name not in ("*", *self.log_dirs)]
+        require(not missing, "All entries in cordoned.log.dirs must be present in log.dirs or log.dir. Missing "
+                f"entries : {', '.join(missing)}")
 
         def milliseconds(name: str, unit: int, *others: str) -> int:
             if values.get(name) is not None:

@@ -38,6 +38,11 @@ def config(release: str = "4.4", **changes: str) -> ServerConfig:
     ("log__retention__ms", "0", "log.retention.ms must be unlimited (-1) or, greater than or equal to 1"),
     ("replica__fetch__wait__max__ms", "50000", "replica.socket.timeout.ms should always be at least"),
     ("log__cleaner__dedupe__buffer__size", "1000", "at least 1MB per cleaner thread"),
+    ("offsets__topic__compression__codec", "5", "Unknown compression type id: 5"),
+    ("offsets__topic__compression__codec", "-1", "Unknown compression type id: -1"),
+    ("share__coordinator__state__topic__compression__codec", "9", "Unknown compression type id: 9"),
+    ("cordoned__log__dirs", "x", "log.dirs or log.dir. Missing entries : x"),
+    ("cordoned__log__dirs", "d,*", "requirement failed: When cordoned.log.dirs is set to *, it must not contain other"),
     ("listeners", "PLAINTEXT://:99999999999,CONTROLLER://:9093", 'For input string: "99999999999"'),
     ("listeners", "PLAINTEXT://" * 100_000, "Unable to parse"),
 ])  # fmt: skip
@@ -45,6 +50,29 @@ def test_slips(key: str, value: str, reason: str) -> None:
     with pytest.raises(ConfigError) as caught:
         config(**{key: value})
     assert reason in caught.value.reason
+
+
+@pytest.mark.parametrize("release", ["3.3", "3.7", "3.9"])
+@pytest.mark.parametrize("key, value, reason", [
+    ("control__plane__listener__name", "X", "Listener with X defined in control.plane.listener.name not found"),
+    ("control__plane__listener__name", "safe", "requirement failed: control.plane.listener.name is not supported"),
+    ("log__message__format__version", "all", "Version all is not a valid version"),
+    ("log__message__format__version", "4.0", "log.message.format.version: Version 4.0 is not a valid version"),
+])  # fmt: skip
+def test_slips_before_4_0(key: str, value: str, reason: str, release: str) -> None:
+    quorum = {"controller__quorum__voters": "1@localhost:9093"}
+    with pytest.raises(ConfigError) as caught:
+        config(release, **quorum, **{key: value})
+    assert reason in caught.value.reason
+
+
+@pytest.mark.parametrize("release, changes", [
+    ("4.4", {"cordoned__log__dirs": "*"}), ("4.4", {"cordoned__log__dirs": "d"}), ("4.3", {"cordoned__log__dirs": ""}),
+    ("3.9", {"log__message__format__version": "0.10.0", "controller__quorum__voters": "1@localhost:9093"}),
+    ("3.9", {"log__message__format__version": "3.0", "controller__quorum__voters": "1@localhost:9093"}),
+])  # fmt: skip
+def test_no_slips(release: str, changes: dict[str, str]) -> None:
+    assert config(release, **changes).log_dirs == ("d",)
 
 
 @pytest.mark.parametrize("call, name", [
