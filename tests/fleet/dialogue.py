@@ -581,6 +581,10 @@ def _admin(has: Has) -> Generator[Step, Any, None]:
         yield "api versions", M.ApiVersionsRequest(**more), version
         if version >= 3:
             yield "api versions of a bad name", M.ApiVersionsRequest(client_software_name="a b"), version
+        if version >= 5:
+            for cluster, node in (("other", 1), ("other", -1), (None, 7)):
+                yield f"api versions of {cluster} {node}", M.ApiVersionsRequest(
+                    cluster_id=cluster, node_id=node, **more), version
     for version in has["DescribeCluster"]:
         yield "cluster", M.DescribeClusterRequest(), version
         yield "cluster with operations", M.DescribeClusterRequest(include_cluster_authorized_operations=True), version

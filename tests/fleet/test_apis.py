@@ -67,6 +67,23 @@ def batch(*texts: str, **more: Any) -> bytes:
     return kwire.build_batch([(1000 + at, None, text.encode()) for at, text in enumerate(texts)], **more)
 
 
+def test_a_client_that_looks_for_another_broker_begins_again(fleet: Fleet, connection: SyncConnection) -> None:
+    """As brokers and controllers of 4.4.0 answer ApiVersions 5."""
+    own, node = fleet.cluster.cluster_id, fleet.nodes[0].id
+    with connect_sync(fleet.nodes[0].controller_address) as controller:
+        for cluster, number, of_broker, of_controller in (
+            (None, -1, 0, 0), (own, node, 0, 0), ("other", node, E.REBOOTSTRAP_REQUIRED, 0),
+            (own, 2, E.REBOOTSTRAP_REQUIRED, 0), ("", node, E.REBOOTSTRAP_REQUIRED, 0),
+            (own, -5, E.REBOOTSTRAP_REQUIRED, 0), (None, 2, E.INVALID_REQUEST, E.INVALID_REQUEST),
+            ("other", -1, E.INVALID_REQUEST, E.INVALID_REQUEST),
+        ):  # fmt: skip
+            request = messages.ApiVersionsRequest(
+                client_software_name="a", client_software_version="1", cluster_id=cluster, node_id=number)
+            for one, expected in ((connection, of_broker), (controller, of_controller)):
+                answer = one.send(request, 5)
+                assert (answer.error_code, bool(answer.api_keys)) == (expected, not expected), (cluster, number)
+
+
 def test_produce_and_fetch(fleet: Fleet, connection: SyncConnection) -> None:
     assert produce(connection, batch("a", "b")).base_offset == 0
     assert produce(connection, batch("c")).base_offset == 2

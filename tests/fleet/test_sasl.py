@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import kafka as kafka_python
 import pytest
 
+import kwire
 from kwire import messages
 from kwire.fleet import Fleet
 from kwire.net import AuthenticationError, BrokerConnectionError, connect_sync
@@ -219,3 +221,16 @@ def test_first_messages_of_scram(fleet: Fleet, first: bytes, code: int) -> None:
     shake = messages.SaslHandshakeRequest(mechanism="SCRAM-SHA-256"), 1
     token = messages.SaslAuthenticateRequest(auth_bytes=first), 0
     assert said(fleet.nodes[0].port, shake, token)[1]["errorCode"] == code
+
+
+def test_who_has_not_logged_in_is_not_told_that_it_is_another_broker() -> None:
+    """SaslServerAuthenticator answers, which does not look."""
+    asked = messages.ApiVersionsRequest(
+        client_software_name="a", client_software_version="1", cluster_id="other", node_id=9)
+    with Fleet("4.4", sasl={"user": SECRET}) as fleet:
+        with socket.create_connection((fleet.nodes[0].host, fleet.nodes[0].port), timeout=20) as client:
+            client.sendall(kwire.pack_frame(kwire.encode_request(asked, 5, correlation_id=1)))
+            head = client.recv(10, socket.MSG_WAITALL)
+        assert head[4:] == b"\0\0\0\x01\0\0"
+        with connect_sync(fleet.bootstrap, sasl=("PLAIN", "user", SECRET)) as connection:
+            assert connection.send(asked, 5).error_code == ErrorCode.REBOOTSTRAP_REQUIRED

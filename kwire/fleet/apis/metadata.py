@@ -27,13 +27,22 @@ from kwire.storage.places.discovery import is_topic_name
 
 _FINALIZES = "2.7"  # the first release with finalized features (KIP-584)
 _CONTROLLERS_SAY_LEVELS = "3.6"  # the first release whose controllers say finalized levels
+_FIRST_WITH_IDENTITY = 5  # version of ApiVersions: the client says which broker of which cluster it looks for
 _NO_ID = uuid.UUID(int=0)
 _GROUP, _TRANSACTION, _SHARE = 0, 1, 2  # CoordinatorType
 
 
 @handles("ApiVersions")
 def api_versions(call: Call) -> Any:
-    """The ranges that a broker has now, and the finalized levels of the cluster (KIP-35, KIP-584, KIP-778)."""
+    """The ranges that a broker has now, and the finalized levels of the cluster (KIP-35, KIP-584, KIP-778).
+
+    A client that looks for another broker, or another cluster, is told to begin again; not before it has logged in
+    (KafkaApis.handleApiVersionsRequest).
+    """
+    message, is_let_in = call.message, call.node.users is None or call.connection.principal is not None
+    if _is_valid(call) and is_let_in and call.version >= _FIRST_WITH_IDENTITY and message.cluster_id is not None and (
+            message.cluster_id != call.cluster.cluster_id or message.node_id != call.node.id):
+        return messages.ApiVersionsResponse(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
     return _api_versions(call, call.node.ranges, call.node.offer.at_least(_FINALIZES))
 
 
@@ -44,8 +53,8 @@ def api_versions_of_controller(call: Call) -> Any:
 
 
 def _api_versions(call: Call, offered: dict[int, tuple[int, int]], says_levels: bool) -> Any:
-    message, node = call.message, call.node
-    if call.version >= 3 and not (_is_name(message.client_software_name) and _is_name(message.client_software_version)):
+    node = call.node
+    if not _is_valid(call):
         return messages.ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
     call.connection.said_versions = True
     answer = ranges(offered)
@@ -71,8 +80,16 @@ def ranges(offered: dict[int, tuple[int, int]]) -> Any:
         row(api_key=key, min_version=low, max_version=high) for key, (low, high) in sorted(offered.items())])
 
 
+def _is_valid(call: Call) -> bool:
+    """ApiVersionsRequest.isValid: the names of the software; a cluster and a node, or neither."""
+    message = call.message
+    if call.version >= _FIRST_WITH_IDENTITY and (message.cluster_id is None) != (message.node_id == -1):
+        return False
+    return call.version < 3 or (_is_name(message.client_software_name) and _is_name(message.client_software_version))
+
+
 def _is_name(text: str) -> bool:
-    """ApiVersionsRequest.isValid: [a-zA-Z0-9](?:[a-zA-Z0-9\\-.]*[a-zA-Z0-9])?"""
+    """[a-zA-Z0-9](?:[a-zA-Z0-9\\-.]*[a-zA-Z0-9])?"""
     bare = text.replace("-", "a").replace(".", "a")
     return bare.isascii() and bare.isalnum() and text[0] not in "-." and text[-1] not in "-."
 
