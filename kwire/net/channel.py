@@ -199,7 +199,8 @@ class Channel:
     @property
     def throttled(self) -> float:
         """Seconds for which the broker still reads no requests of this connection, as a quota is exceeded (KIP-219)."""
-        return max(0.0, self._throttled_until - self._task.get_loop().time())
+        left = self._throttled_until - self._task.get_loop().time()
+        return max(0.0, left) if self.lost is None else 0.0
 
     async def until_read(self) -> bool:
         """Wait while the broker throttles this client, or until the connection is lost; whether there was a wait."""

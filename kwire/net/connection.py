@@ -334,6 +334,8 @@ class Connection:
         while lifetime:
             await asyncio.sleep(max(lifetime * 0.8, _LEAST_SESSION))
             async with self._lock:
+                while await channel.until_read():  # a broker that throttles reads no token either
+                    pass
                 if channel.lost is not None:
                     return
                 try:

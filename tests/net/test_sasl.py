@@ -294,6 +294,26 @@ def test_authenticates_again_before_the_session_ends(monkeypatch: pytest.MonkeyP
     run(work())
 
 
+def test_does_not_authenticate_again_while_it_is_throttled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The broker reads nothing then; when the connection is lost, nobody waits any more."""
+    monkeypatch.setattr("kwire.net.connection._LEAST_SESSION", 0)
+    monkeypatch.setattr("tests.net.test_sasl.cluster_answer", lambda broker: lambda request: messages.MetadataResponse(
+        throttle_time_ms=60_000))
+
+    async def work() -> None:
+        broker, how = Guarded(NEW, "PLAIN", lifetime=1000), ("PLAIN", USER, PASSWORD)
+        async with broker, connect(broker.address, sasl=how) as connection:
+            await connection.send(METADATA)
+            logins = broker.logins
+            await asyncio.sleep(1.2)
+            assert broker.logins == logins and connection.is_open
+            broker.drop()
+            assert isinstance(await connection.send(METADATA), messages.MetadataResponse)
+            assert broker.connections == 2
+
+    run(work())
+
+
 def test_a_password_that_changes_ends_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kwire.net.connection._LEAST_SESSION", 0)
 
