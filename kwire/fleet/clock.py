@@ -16,10 +16,7 @@ _SHORTEST = 0.05  # seconds between two rings of a Timer
 
 
 class Clock:
-    """The system's clock. All times of a fleet come from its clock: timestamps, timeouts, delays.
-
-    A subclass with another now() or sleep() has an elapsed() that goes with it.
-    """
+    """The system's clock. All times of a fleet come from its clock: timestamps, timeouts, delays."""
 
     def now(self) -> float:
         """Seconds since 1970."""
@@ -34,8 +31,11 @@ class Clock:
         return max(self.now_ms(), int(time.time() * 1000))
 
     def elapsed(self) -> float:
-        """Seconds since some moment: of sessions and waits, which do not end where the system's clock is set."""
-        return time.monotonic()
+        """Seconds since some moment: of sessions and waits, which do not end where the system's clock is set.
+
+        Those of now() in a subclass with a sleep() of its own: its time goes as it says.
+        """
+        return time.monotonic() if type(self).sleep is Clock.sleep else self.now()
 
     async def sleep(self, seconds: float) -> None:
         """Wait so many seconds of this clock."""

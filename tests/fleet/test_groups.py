@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -262,6 +263,26 @@ def test_sessions_do_not_end_where_the_clock_is_set(ahead: float, beats: int) ->
         fleet.advance(46)
         assert beat(connection, first.member_id, 1) == E.UNKNOWN_MEMBER_ID
         assert consumer_beat(connection, A, epoch).error_code == E.UNKNOWN_MEMBER_ID
+
+
+def test_a_clock_of_the_users_own_needs_no_more_than_now_and_sleep() -> None:
+    class Own(Clock):
+        moved = ManualClock()
+
+        def now(self) -> float:
+            return self.moved.now()
+
+        async def sleep(self, seconds: float) -> None:
+            await self.moved.sleep(seconds)
+
+    clock = Own()
+    with Fleet("4.4", clock=clock) as fleet, connect_sync(fleet.bootstrap) as connection:
+        first = joined(connection)
+        sync(connection, first.member_id, 1)
+        fleet._in_loop(partial(clock.moved.advance, 9))
+        assert beat(connection, first.member_id, 1) == 0
+        fleet._in_loop(partial(clock.moved.advance, 11))
+        assert beat(connection, first.member_id, 1) == E.UNKNOWN_MEMBER_ID
 
 
 @pytest.mark.parametrize(("group", "partition"), [
