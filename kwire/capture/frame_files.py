@@ -19,7 +19,7 @@ from weakref import WeakSet
 from kwire.capture.exchange import Connection, Direction, Exchange, Frame, Lost
 from kwire.capture.framing import MOST_HELD, MOST_WAITING
 from kwire.capture.pairing import Pairing
-from kwire.codec.arguments import check_type
+from kwire.codec.arguments import check_choice, check_type
 from kwire.codec.frames import pack_frame
 from kwire.defaults import MAX_FRAME_BYTES
 from kwire.errors import DecodeError, LimitError
@@ -306,7 +306,7 @@ class FrameWriter:
 
     Threads may share it; in a child of fork it raises OSError, and close() does nothing. Raises FileExistsError if one
     of the files exists, OSError also after a frame was written only in part (an interrupt, a full disk), RuntimeError
-    in a finalizer that runs inside another call. Use it with `with`, or close it.
+    in a finalizer that runs inside another call, ValueError once it is closed. Use it with `with`, or close it.
     """
 
     name: str
@@ -344,9 +344,10 @@ class FrameWriter:
         self.close()
 
     def write(self, connection: Connection, frame: Frame, exchange: Exchange | None) -> None:
-        """Add a frame; exchange: the one it belongs to, None where unknown."""
+        """Add a frame; exchange: the one it belongs to, None where unknown. Raises LimitError for one over 100 MiB."""
         check_type(connection, Connection, "connection", "a Connection")
         check_type(frame, Frame, "frame", "a Frame")
+        check_choice(frame.direction, tuple(_DIRECTIONS.values()), "direction")
         check_type(exchange, (Exchange, NoneType), "exchange", "an Exchange or None")
         self._alone(lambda: self._write(connection, frame, exchange))
 
@@ -360,14 +361,17 @@ class FrameWriter:
             if frame.direction == "request":
                 row["client_id"] = exchange.client_id
         packed = pack_frame(frame.data)
+        if len(frame.data) > MAX_FRAME_BYTES:  # which readers refuse, and all that follows
+            raise LimitError("frame is too large to be recorded", limit=MAX_FRAME_BYTES, needed=len(frame.data))
         row["len"] = len(packed)
         if frame.missing:
             row["missing"] = frame.missing
         if len(frame.data) <= MAX_HEX:
             row["hex"] = frame.data.hex()
+        line = _line(row)
         self._begin()
         self._bytes.write(packed)
-        self._add(row)
+        self._add(line)
         self._offset += len(packed)
         self._partial = False
 
@@ -380,8 +384,9 @@ class FrameWriter:
 
     def _note(self, connection: Connection, lost: Lost) -> None:
         row = self._row(connection, lost.direction, lost.time)
+        line = _line(row | {"len": 0, "lost": lost.reason, "lost_bytes": lost.bytes})
         self._begin()
-        self._add(row | {"len": 0, "lost": lost.reason, "lost_bytes": lost.bytes})
+        self._add(line)
         self._partial = False
 
     def flush(self) -> None:
@@ -407,6 +412,8 @@ class FrameWriter:
 
     def _begin(self) -> None:
         """Start a write; if it does not complete, nothing more is written, as later offsets would be wrong."""
+        if self._bytes.file.closed:
+            raise ValueError("the FrameWriter is closed")
         if self._partial:
             raise OSError(5, "a frame was written only in part: the recording ends there", self.name)
         self._partial = True
@@ -437,9 +444,14 @@ class FrameWriter:
             "dir": _NAMES.get(direction), "off": self._offset,
         }
 
-    def _add(self, row: dict[str, Any]) -> None:
-        self._lines.write(json.dumps(row).encode() + b"\n")
+    def _add(self, line: bytes) -> None:
+        self._lines.write(line)
         self.frames += 1
+
+
+def _line(row: dict[str, Any]) -> bytes:
+    """Raises TypeError for values that JSON does not have, before anything of the frame is written."""
+    return json.dumps(row).encode() + b"\n"
 
 
 _ALL: WeakSet[FrameWriter] = WeakSet()

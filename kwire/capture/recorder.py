@@ -123,7 +123,7 @@ class Recorder:
 
     def record(self, recording: Recording, direction: Direction, data: bytes) -> None:
         """Take bytes that were forwarded. A full disk ends the recording, not the connections."""
-        if self.failed is not None:
+        if self.failed is not None or recording not in self.recordings:  # it ended, where the recorder was closed
             return
         self._held -= recording.held
         self._guard(lambda: recording.feed(direction, data))

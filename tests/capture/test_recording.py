@@ -15,6 +15,7 @@ import tracemalloc
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -375,13 +376,16 @@ def test_a_child_of_fork_does_not_write_to_a_recording(tmp_path: Path, ends: str
 def test_a_recorder_that_is_cancelled_while_it_closes_completes_its_files(tmp_path: Path) -> None:
     async def work() -> None:
         recorder = Recorder(str(tmp_path / "t"))
-        recorder.record(recorder.open("a:1", "b:9092"), "request", kwire.pack_frame(hello()))
+        recording = recorder.open("a:1", "b:9092")
+        recorder.record(recording, "request", kwire.pack_frame(hello()))
         task = asyncio.create_task(recorder.close())
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         assert asyncio.all_tasks() == {asyncio.current_task()}
+        recorder.record(recording, "request", kwire.pack_frame(hello()))
+        assert recorder.writer.frames == 1 and recorder.failed is None
 
     asyncio.run(work())
     (exchange,) = read_capture(tmp_path / "t.jsonl.gz")
@@ -399,3 +403,35 @@ def test_a_recording_refuses_what_is_no_frame(tmp_path: Any) -> None:
             writer.note(5)  # type: ignore[arg-type]
         writer.write(connection, frame, None)
         assert writer.frames == 1
+
+
+def test_a_recording_that_was_closed_takes_nothing(tmp_path: Path) -> None:
+    """It took frames without an error, and they were in no file."""
+    connection, frame = Connection("c", 0), Frame("request", hello(1), 1)
+    with FrameWriter(str(tmp_path / "t")) as writer:
+        writer.write(connection, frame, None)
+    for call in (lambda: writer.write(connection, frame, None), lambda: writer.note(Lost("c", "r", connection)),
+                 writer.flush):
+        with pytest.raises(ValueError, match="the FrameWriter is closed"):
+            call()
+    writer.close()
+    assert writer.frames == 1 and len(list(read_capture(tmp_path / "t.jsonl.gz"))) == 1
+
+
+def test_what_no_reader_takes_is_refused_and_the_recording_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A frame in no direction, or a too large one, made all of the recording unreadable from there."""
+    connection, frame = Connection("c", 0), Frame("request", hello(1), 1)
+    with FrameWriter(str(tmp_path / "t")) as writer:
+        writer.write(connection, frame, None)
+        with pytest.raises(ValueError, match="direction must be 'request' or 'response', not 'c2s'"):
+            writer.write(connection, Frame("c2s", hello(1), 1), None)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="not JSON serializable"):
+            writer.write(connection, Frame("request", hello(1), Fraction(1)), None)  # type: ignore[arg-type]
+        monkeypatch.setattr("kwire.capture.frame_files.MAX_FRAME_BYTES", 1000)
+        with pytest.raises(kwire.LimitError, match=r"too large to be recorded \(limit 1000, needed 1001\)"):
+            writer.write(connection, Frame("request", bytes(1001), 1), None)
+        writer.write(connection, Frame("request", bytes(1000), 1), None)
+        writer.write(connection, frame, None)
+    assert writer.frames == 3 and len(list(read_capture(tmp_path / "t.jsonl.gz"))) >= 3
