@@ -347,3 +347,29 @@ def test_a_file_system_that_writes_only_when_a_file_is_closed(
     with pytest.raises(OSError, match=r"quota exceeded: .*t-0/0{20}\.log"):
         writer.close()
     assert not list((tmp_path / "t-0").glob("*.snapshot"))
+
+
+def test_a_batch_that_spans_too_many_offsets_is_refused_before_those_before_it_are_written(tmp_path: Path) -> None:
+    """They were written, and an empty segment was begun after them."""
+    far = kwire.build_batch([kwire.Record(5, 1, b"k", b"v"), kwire.Record(5 + (1 << 31), 1, b"k", b"v")], magic=0,
+                            codec="gzip", base_offset=5)
+    near = kwire.build_batch([kwire.Record(5, 1, b"k", b"v"), kwire.Record(4 + (1 << 31), 1, b"k", b"v")], magic=0,
+                             codec="gzip", base_offset=5)
+    with SegmentWriter(tmp_path, "t", 0) as writer:
+        with pytest.raises(kwire.CorruptBatchError, match="more than 2147483647 after the first one") as caught:
+            writer.append(batch(0) + far)
+        assert (caught.value.position, caught.value.offset) == (len(batch(0)), 5)
+        assert (writer.next_offset, list(tmp_path.glob("t-0/*.log"))) == (0, [])
+        writer.append(batch(0) + near)
+        assert writer.next_offset == 5 + (1 << 31)
+    assert [len(list(segment.batches())) for segment in LogDirectory(tmp_path)["t", 0].segments] == [1, 1]
+
+
+def test_the_last_offset_that_there_is_is_refused(tmp_path: Path) -> None:
+    """The writer took it, and no other one opened the partition again."""
+    with SegmentWriter(tmp_path, "t", 0) as writer:
+        writer.append(kwire.build_batch([(1, b"k", b"v")] * 3, base_offset=(1 << 63) - 4))
+        with pytest.raises(kwire.CorruptBatchError, match=f"no offset is left after {(1 << 63) - 1}"):
+            writer.append(kwire.build_batch([(1, b"k", b"v")], base_offset=(1 << 63) - 1))
+    with SegmentWriter(tmp_path, "t", 0) as writer:
+        assert writer.next_offset == (1 << 63) - 1

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 SEGMENT_BYTES = 1 << 30  # segment.bytes, a broker's default
 INDEX_INTERVAL_BYTES = 4096  # index.interval.bytes
 _MOST_BYTES = (1 << 31) - 1  # of a segment
+_LAST_OFFSET = (1 << 63) - 1
 _MOST_OFFSET = (1 << 63) - 1
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -208,6 +209,12 @@ class SegmentWriter:
             if batch.last_offset < base or base <= last:
                 reason = f"offsets {base} to {batch.last_offset} are not after offset {last}"
                 raise located(CorruptBatchError(reason, position=batch.position, offset=base), self.folder)
+            if batch.last_offset - base > MOST_RELATIVE:  # compressed, of magic 0 or 1: no segment can hold it
+                reason = f"last offset {batch.last_offset} is more than {MOST_RELATIVE} after the first one"
+                raise located(CorruptBatchError(reason, position=batch.position, offset=base), self.folder)
+            if batch.last_offset == _LAST_OFFSET:  # a log that ends there has no end offset, and cannot go on
+                reason = f"no offset is left after {_LAST_OFFSET}"
+                raise located(CorruptBatchError(reason, position=batch.position, offset=base), self.folder)
             last = batch.last_offset
             batches.append(batch)
         for batch in batches:
@@ -221,10 +228,6 @@ class SegmentWriter:
         self._active = segment
         if segment.is_full_for(len(data), batch.last_offset, self._segment_bytes):
             segment = self._roll(base_offset_of(batch))
-        if segment.is_too_far(batch.last_offset):
-            self._midst = False
-            reason = f"last offset {batch.last_offset} is more than {MOST_RELATIVE} after the first one"
-            raise located(CorruptBatchError(reason, offset=base_offset_of(batch)), segment.path)
         try:
             segment.append(batch, data)
         except OSError:
