@@ -376,6 +376,8 @@ class Followed:
 
         Nothing if a file is not the one that was listed any more: the next look finds what became of it.
         """
+        from kwire.errors import CorruptBatchError
+        from kwire.storage.reading.log_follower import is_of_change
         from kwire.storage.reading.segment import open_listed
 
         log, pieces = self._log(files), []
@@ -393,7 +395,9 @@ class Followed:
                     if size < end or not (planned.begins(file, size) and planned.ends(file, size)):
                         return []
                 pieces.append((segment, start, end, bounds))
-        except FileNotFoundError:
+        except (FileNotFoundError, CorruptBatchError) as error:
+            if not is_of_change(error):
+                raise
             return []
         self._places[key] = reached
         return pieces

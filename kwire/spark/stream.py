@@ -26,7 +26,7 @@ from kwire.storage.isolation.planned_log import LogEnd
 from kwire.storage.places.discovery import THREADS, by_partition, in_threads, place_of
 from kwire.storage.places.filesystem import is_url, open_file, shown
 from kwire.storage.reading.bounds import Bounds
-from kwire.storage.reading.log_follower import LogFollower, LogOffset, OpenTransaction, Planned
+from kwire.storage.reading.log_follower import LogFollower, LogOffset, OpenTransaction, Planned, is_of_change
 from kwire.storage.reading.read_plan import ReadPlan
 from kwire_c.printable import printable
 
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 WAITING_SECONDS = 60  # an open transaction is reported when it is so old (transaction.timeout.ms of a producer)
 REPEAT_SECONDS = 300  # and again after so long
+_MOST_PLANS = 10  # of a micro-batch whose files are deleted or compacted while it is planned
 _MOST_WARNED = 10_000  # texts that are remembered, to give each of them once
 
 
@@ -137,8 +138,7 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
         latest = StreamOffsets({key: LogOffset(place.offset) for key, place in self.reached.items()})
         if self.limited:
             logs = self._logs()
-            latest = _places(
-                lambda key: LogOffset(max(logs[key].end().offset, self.reached.get(key, LogOffset(0)).offset)), logs)
+            latest = _places(lambda key: self._end(logs[key], self.reached.get(key, LogOffset(0))), logs)
         return latest.to_json() if latest else None
 
     @in_one_line
@@ -152,6 +152,16 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
         if until.begun is not None and before != until:
             before = until.begun
         self.reached = until
+        for left in reversed(range(_MOST_PLANS)):
+            try:
+                return list(packed(self._planned(before, until), self.options))
+            except (FileNotFoundError, CorruptBatchError) as error:
+                if not left or not is_of_change(error):
+                    raise
+        raise AssertionError
+
+    def _planned(self, before: StreamOffsets, until: StreamOffsets) -> Iterator[Portion]:
+        """The byte ranges between two offsets. Raises FileNotFoundError, CorruptBatchError if one changes."""
         logs = self._logs_after(before, frozen=False)
 
         def portions(key: Key) -> list[Portion]:
@@ -162,7 +172,7 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
             return []
 
         moved = [key for key, place in until.items() if place != before.get(key)]
-        return list(packed(chain.from_iterable(in_threads(portions, moved)), self.options))
+        return chain.from_iterable(in_threads(portions, moved))
 
     @in_one_line
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -208,6 +218,15 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
             if planned.begins(file, size) and planned.ends(file, size):
                 raise
             self._lost(rewritten)
+
+    def _end(self, log: LogFollower, reached: LogOffset) -> LogOffset:
+        """The end offset of a log, for the query's progress; that which was reached, if a file is gone now."""
+        try:
+            return LogOffset(max(log.end().offset, reached.offset))
+        except (FileNotFoundError, CorruptBatchError) as error:
+            if not is_of_change(error):
+                raise
+            return LogOffset(reached.offset)
 
     # logs
 
@@ -334,7 +353,9 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
     ) -> LogOffset:
         try:
             reached = log.advance(place, most, pool)
-        except FileNotFoundError:  # deleted since it was listed: the next listing shows what is left
+        except (FileNotFoundError, CorruptBatchError) as error:  # the next listing shows what is left
+            if not is_of_change(error):
+                raise
             return place
         self._report_waiting(key, log.waits_for)
         return reached

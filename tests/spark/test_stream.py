@@ -20,7 +20,7 @@ from kwire.spark.options import parse
 from kwire.spark.schema import source_schema
 from kwire.spark.stream import SegmentStreamReader, fair_shares
 from kwire.spark.stream_offsets import StreamOffsets
-from kwire.storage.reading.log_follower import LogOffset
+from kwire.storage.reading.log_follower import LogFollower, LogOffset
 from tests.reads import Reads
 from tests.spark.logs import START, batch, damaged, marker, segment, transaction
 
@@ -252,6 +252,30 @@ def test_a_limit_does_not_hide_a_smaller_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize("at", ["advance", "ranges"])
+def test_a_segment_that_is_compacted_away_while_it_is_planned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    """It was listed, and is not there when it is read: what is left of its records comes, and the query goes on."""
+    segment(tmp_path / "t-0", 0, batch(0, 5))
+    segment(tmp_path / "t-0", 5, batch(5, 5))
+    segment(tmp_path / "t-0", 10, batch(10, 5))
+    query, real, changed = Query(tmp_path, failOnDataLoss="false"), getattr(LogFollower, at), []
+
+    def changing(self: LogFollower, *arguments: Any, **options: Any) -> Any:
+        if not changed:
+            changed.append(at)
+            segment(tmp_path / "t-0", 0, batch(0, 5), batch(5, 5), batch(10, 5))
+            segment(tmp_path / "t-0", 15)
+            for base in (5, 10):
+                (tmp_path / "t-0" / f"{base:020}.log").unlink()
+        return real(self, *arguments, **options)
+
+    monkeypatch.setattr(LogFollower, at, changing)
+    read = [offset for _ in range(3) for offset in query.offsets()]
+    assert changed and sorted(read) == [*range(15)]
+
+
 def test_a_truncated_segment_is_reported(tmp_path: Path) -> None:
     path = segment(tmp_path / "t-0", 0, batch(0), batch(3))
     query = Query(tmp_path)

@@ -7,6 +7,7 @@ from concurrent.futures import Executor, Future
 from typing import NamedTuple
 from zlib import crc32
 
+from kwire.errors import CorruptBatchError
 from kwire.storage.batches.batch_header import BatchHeader, end_of_zeros, examine
 from kwire.storage.batches.preallocated import ends_in_zeros, written_end
 from kwire.storage.batches.scanner import OBJECT_BYTES, WINDOW_BYTES, Scanner, Window, window_headers
@@ -615,6 +616,11 @@ class LogFollower:
                 if most is not None and end - position >= most:
                     return read(False)
         return read(True)
+
+
+def is_of_change(error: FileNotFoundError | CorruptBatchError) -> bool:
+    """Was a file deleted, or truncated while it was read? What became of it the next listing shows."""
+    return isinstance(error, FileNotFoundError) or "truncated" in error.reason
 
 
 def has_mark(file: File, at: LogOffset) -> bool:
