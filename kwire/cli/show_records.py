@@ -390,10 +390,13 @@ class Followed:
             for listed, start, end, bounds, planned in log.ranges(place, reached):
                 segment = open_listed(listed)
                 if planned.before or planned.until:  # held open, so that it stays the one that is compared
-                    segment.file = file = segment.file.held()
-                    size = file.size()
-                    if size < end or not (planned.begins(file, size) and planned.ends(file, size)):
-                        return []
+                    segment.file = segment.file.held()
+                elif planned.size is None:
+                    pieces.append((segment, start, end, bounds))
+                    continue
+                size = segment.file.size()
+                if size < end or not (planned.begins(segment.file, size) and planned.ends(segment.file, size)):
+                    return []
                 pieces.append((segment, start, end, bounds))
         except (FileNotFoundError, CorruptBatchError) as error:
             if not is_of_change(error):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import kwire
+from kwire.errors import KwireError
 from kwire.spark import stream
 from kwire.spark.options import parse
 from kwire.spark.schema import source_schema
@@ -252,6 +253,31 @@ def test_a_limit_does_not_hide_a_smaller_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_segment_that_takes_in_later_ones_between_planning_and_reading(tmp_path: Path, fails: bool) -> None:
+    """The cleaner merges segments: the task of the first one does not give records of those, nor of the next batch."""
+    for base in (0, 5, 10):
+        segment(tmp_path / "t-0", base, batch(base, 5))
+    query = Query(tmp_path, failOnDataLoss=str(fails).lower())
+    start = query.reader.initialOffset()
+    query.at = query.reader.latestOffset(start, query.limit)
+    tasks = query.reader.partitions(start, query.at)
+    segment(tmp_path / "t-0", 0, batch(15, 5), batch(20, 5))
+    segment(tmp_path / "t-0", 25, batch(25, 5))
+    for base in (5, 10):
+        (tmp_path / "t-0" / f"{base:020}.log").unlink()
+
+    def read() -> list[int]:
+        return [row["offset"] for task in tasks for part in query.reader.read(task) for row in part.to_pylist()]
+
+    if fails:
+        with pytest.raises(KwireError, match="compacted or written again"):
+            read()
+    else:
+        assert read() == []
+        assert query.offsets() == [*range(15, 30)]
+
+
 @pytest.mark.parametrize("at", ["advance", "ranges"])
 def test_a_segment_that_is_compacted_away_while_it_is_planned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str

@@ -50,19 +50,23 @@ class LogOffset(NamedTuple):
 class Planned(NamedTuple):
     """What is known of a range of a segment: the offsets in it, and the places where it begins and ends.
 
-    before, until: None where no batch marks the place.
+    before, until: None where no batch marks the place. size: of the file, which is not written to any more as others
+    follow; None: not known.
     """
 
     offsets: Bounds
     before: LogOffset | None
     until: LogOffset | None
+    size: int | None = None
 
     def begins(self, file: File, size: int) -> bool:
         """Are the bytes before the range those that were there?"""
         return self.before is None or (self.before.position <= size and has_mark(file, self.before))
 
     def ends(self, file: File, size: int) -> bool:
-        """Are the bytes at its end those that were there?"""
+        """Are the bytes at its end those that were there, and the file not another one?"""
+        if self.size is not None and size != self.size:  # the cleaner may have put later segments into it
+            return False
         return self.until is None or (self.until.position <= size and has_mark(file, self.until))
 
 
@@ -261,7 +265,8 @@ class LogFollower:
             if stop > position:
                 yield self.files[number], position, stop, Bounds(least, until), Planned(
                     Bounds(begun.offset, end.offset), begun if number == first and begun.size else None,
-                    end if number == last and end.size and until is None else None)
+                    end if number == last and end.size and until is None else None,
+                    self.files[number].size if number < last and self.files[number].size >= 0 else None)
 
     def _changed(self, end: LogOffset, what: str) -> None:
         self._lost(f"{self.name}: the records before offset {end.offset} are not those that were there when the "
