@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 SEGMENT_BYTES = 1 << 30  # segment.bytes, a broker's default
 INDEX_INTERVAL_BYTES = 4096  # index.interval.bytes
 _MOST_BYTES = (1 << 31) - 1  # of a segment
-_LAST_OFFSET = (1 << 63) - 1
 _MOST_OFFSET = (1 << 63) - 1
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -212,8 +211,8 @@ class SegmentWriter:
             if batch.last_offset - base > MOST_RELATIVE:  # compressed, of magic 0 or 1: no segment can hold it
                 reason = f"last offset {batch.last_offset} is more than {MOST_RELATIVE} after the first one"
                 raise located(CorruptBatchError(reason, position=batch.position, offset=base), self.folder)
-            if batch.last_offset == _LAST_OFFSET:  # a log that ends there has no end offset, and cannot go on
-                reason = f"no offset is left after {_LAST_OFFSET}"
+            if batch.last_offset == _MOST_OFFSET:  # a log that ends there has no end offset, and cannot go on
+                reason = f"no offset is left after {_MOST_OFFSET}"
                 raise located(CorruptBatchError(reason, position=batch.position, offset=base), self.folder)
             last = batch.last_offset
             batches.append(batch)
