@@ -97,7 +97,7 @@ def written(segment: LogSegment) -> int | None:
     try:
         size = segment.size
         end = written_end(segment.file, 0, size)
-    except OSError:  # removed since it was listed, or not to be read: who reads it is told
+    except OSError:  # removed since it was listed, or may not be read: reading it raises the error
         return None
     return size if end is None else end
 
