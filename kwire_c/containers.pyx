@@ -195,8 +195,8 @@ def snappy_shortened(data):
 cdef class Room:
     """An output buffer for libraries that decompress into one: not cleared, and shortened without a copy.
 
-    part(start, stop) is a writable view. take(size) returns the first size bytes, once; a copy of them if a view is
-    left, as one is where a profiler or debugger keeps the frames of the functions that wrote.
+    part(start, stop) is a writable view. take(size) returns the first size bytes, once; where a view is left, as one is
+    where a profiler or debugger keeps the frames of the functions that wrote, a copy, as often as it is called.
     """
 
     cdef object content

@@ -11,7 +11,8 @@ _MOST_PIECES = 8192  # of one connection, the newest
 _FEW = 64  # pieces that are faster searched for one by one
 _WRAPPED = b"\x05\x04"  # begins a GSSAPI token of after the login (RFC 4121)
 _OCTET_STRING, _CONSTRUCTED = 0x04, 0x20  # of DER
-_BEARER = re.compile(rb"auth=bearer +", re.IGNORECASE)  # as Kafka's OAuthBearerClientInitialResponse reads it
+_LARGEST_TOKEN = 512 << 10  # bytes that a broker takes (sasl.server.max.receive.size)
+_BEARER = re.compile(rb"auth=bearer +([^\x01]*)", re.IGNORECASE)  # as Kafka's OAuthBearerClientInitialResponse reads it
 
 
 class Credentials:
@@ -47,12 +48,14 @@ def _secrets(token: bytes, mechanism: str) -> list[bytes]:
     """The parts of a client's token that are secret; the whole token if it or its mechanism is not known."""
     if mechanism == "PLAIN" and token.count(b"\0") == 2:
         return [token.rpartition(b"\0")[2]]
-    if mechanism == "OAUTHBEARER" and (bearer := _BEARER.search(token)):
-        return [token[bearer.end() :].partition(b"\x01")[0]]  # after it there may be host and port (RFC 7628)
+    if mechanism == "OAUTHBEARER" and (bearers := _BEARER.findall(token)):
+        return bearers  # after one there may be host and port (RFC 7628)
     if mechanism == "GSSAPI":
         if token[:2] == _WRAPPED:  # who the client is, in the clear
             return []
-        return _octet_strings(token) or [token]  # the ticket and its authenticator; the host name is in the clear
+        found = _octet_strings(token) if len(token) <= _LARGEST_TOKEN else []
+        # the ticket and its authenticator; the host name is in the clear
+        return [one for one in found if len(one) >= _PIECE] or [token]
     if mechanism.startswith("SCRAM-"):
         if b",p=" in token:  # the last message
             return [token.rpartition(b",p=")[2]]

@@ -360,9 +360,10 @@ class FrameWriter:
             row |= {"api_key": exchange.api_key, "api_version": exchange.version}
             if frame.direction == "request":
                 row["client_id"] = exchange.client_id
-        packed = pack_frame(frame.data)
         if len(frame.data) > MAX_FRAME_BYTES:  # which readers refuse, and all that follows
-            raise LimitError("frame is too large to be recorded", limit=MAX_FRAME_BYTES, needed=len(frame.data))
+            raise LimitError(
+                "frame is too large to be recorded", limit=MAX_FRAME_BYTES, needed=len(frame.data), offset=None)
+        packed = pack_frame(frame.data)
         row["len"] = len(packed)
         if frame.missing:
             row["missing"] = frame.missing
@@ -428,6 +429,8 @@ class FrameWriter:
             self._alone(self._close)
 
     def _close(self) -> None:
+        if self._bytes.file.closed:
+            return
         try:
             self._lines.close()
         finally:

@@ -31,9 +31,9 @@ class Clock:
         return max(self.now_ms(), int(time.time() * 1000))
 
     def elapsed(self) -> float:
-        """Seconds since some moment: of sessions and waits, which do not end where the system's clock is set.
+        """Seconds of a monotonic clock, for sessions and waits: setting the system's clock does not end them.
 
-        Those of now() in a subclass with a sleep() of its own: its time goes as it says.
+        In a subclass with a sleep() of its own: now().
         """
         return time.monotonic() if type(self).sleep is Clock.sleep else self.now()
 

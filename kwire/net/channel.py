@@ -11,6 +11,7 @@ import re
 import socket
 import ssl
 from collections import Counter
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import WeakSet
@@ -33,7 +34,7 @@ R = TypeVar("R")  # the response of a request
 _CHUNK = 1 << 16
 _MOST_KINDS = 1000
 _CLOSING = 1.0  # seconds that a clean close may take
-_LAST_TO_DELAY = "1.1"  # brokers of which release delay an answer for a quota; later ones what comes after it
+_LAST_TO_DELAY = "1.1"  # the last release whose brokers delay the response; later ones mute the connection after it
 
 # the first bytes of other protocols, where the first frame should begin
 _OTHER_PROTOCOLS = (
@@ -77,7 +78,8 @@ class Channel:
         self._started = False  # whether a whole frame was received
         self._correlation_id = 0
         self._waiting: dict[int, tuple[asyncio.Future[Any], int, int]] = {}  # id -> (answer, api key, version)
-        self._cancelled: dict[int, float] = {}  # id -> when its caller was cancelled: its response is dropped
+        # id -> when its caller was cancelled, api key, version: its response is dropped
+        self._cancelled: dict[int, tuple[float, int, int]] = {}
         self._throttled_until = -math.inf  # by the loop's clock: the broker reads nothing before
         self._token: asyncio.Future[bytes] | None = None  # waits for a frame without header (old SASL)
         # not create_task: an eager task factory would begin to read before there is a task to end
@@ -217,15 +219,16 @@ class Channel:
             raise self.lost
 
     def _forget(self, number: int) -> None:
-        if self._waiting.pop(number, None) is not None and self.lost is None:
-            self._cancelled[number] = self._task.get_loop().time()  # before its response was received
+        waiting = self._waiting.pop(number, None)
+        if waiting is not None and self.lost is None:  # before its response was received
+            self._cancelled[number] = self._task.get_loop().time(), *waiting[1:]
 
     def is_silent(self, seconds: float) -> bool:
         """Whether a request has no answer so long after its caller was cancelled; later ones will have none either.
 
         Brokers answer in order: while the caller of an earlier request waits, it decides how long.
         """
-        number, since = next(iter(self._cancelled.items()), (0, math.inf))
+        number, (since, *_) = next(iter(self._cancelled.items()), (0, (math.inf, 0, 0)))
         return self._task.get_loop().time() - since > seconds and next(iter(self._waiting), number) >= number
 
     async def _read(self) -> None:
@@ -270,7 +273,9 @@ class Channel:
             return
         number = int.from_bytes(frame[:4], "big", signed=True) if len(frame) >= 4 else None
         if number in self._cancelled:
-            del self._cancelled[number]
+            _, key, version = self._cancelled.pop(number)
+            with suppress(ValueError, MemoryError):
+                self._heed(decode_response(frame, api=key, version=version, lenient=True).message, key, version)
             return
         if number is None or number not in self._waiting:
             raise self._error(f"response with correlation id {number}, which no request in flight has")
@@ -280,12 +285,16 @@ class Channel:
             return
         try:
             message = self._read_answer(frame, key, version)
-            throttled = getattr(message, "throttle_time_ms", 0) / 1000
-            if throttled > 0 and _answers_before_it_throttles(key, version):
-                self._throttled_until = max(self._throttled_until, self._task.get_loop().time() + throttled)
+            self._heed(message, key, version)
             answer.set_result(message)
         except (ValueError, MemoryError) as error:
             answer.set_exception(error)
+
+    def _heed(self, message: Message, key: int, version: int) -> None:
+        """Note for how long the broker reads nothing more, if an answer says so."""
+        throttled = getattr(message, "throttle_time_ms", 0) / 1000
+        if throttled > 0 and _answers_before_it_throttles(key, version):
+            self._throttled_until = max(self._throttled_until, self._task.get_loop().time() + throttled)
 
     def _read_answer(self, frame: bytes, key: int, version: int) -> Message:
         try:

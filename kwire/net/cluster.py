@@ -207,8 +207,9 @@ class Cluster:
             raise ValueError(f'to must be a node id, "controller" or "any", not {brief(to)}')
         try:
             return await self.connection(node).send(message, version, timeout=timeout)
-        except BrokerConnectionError:
-            self._stale = True  # the brokers or the controller may have changed
+        except BrokerConnectionError as error:
+            if not getattr(error, "throttled", 0.0):  # else nothing was sent, which says nothing of the brokers
+                self._stale = True  # the brokers or the controller may have changed
             raise
 
     async def describe_features(self, node: int | None = None) -> FeatureMetadata:

@@ -87,6 +87,7 @@ class Connection:
         """Start unopened, bound to that event loop and this process."""
         self._loop, self._process = loop, os.getpid()
         self._lock = asyncio.Lock()  # held while opening or re-authenticating: no request is written then
+        self._turns = asyncio.Lock()  # held while the broker throttles this client: requests keep their order
         self._asking = asyncio.Lock()  # held while levels are asked for again
         self._channel: Channel | None = None
         self._renewal: asyncio.Task[None] | None = None
@@ -163,7 +164,7 @@ class Connection:
         limit = asyncio.timeout(self.timeout)
         try:
             async with limit:
-                await self._ready(to_send=False)
+                await self._opened()
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -266,11 +267,11 @@ class Connection:
         return self._chooser
 
     def _timed_out(self, seconds: float, sent: bool = True) -> BrokerTimeoutError:
-        left = 0.0 if sent or self._channel is None else self._channel.throttled
-        reason = f"no answer within {seconds:g} s" if not left else (
-            f"not sent within {seconds:g} s: the broker throttles this client for {left:.1f} s more, as it exceeds a "
-            "quota")
-        return BrokerTimeoutError(reason, address=str(self.address))
+        left = 0.0 if self._channel is None else self._channel.throttled
+        reason = f"no answer within {seconds:g} s" if sent or not left else f"not sent within {seconds:g} s"
+        if left:
+            reason += f": the broker throttles this client for {left:.1f} s more, as it exceeds a quota"
+        return BrokerTimeoutError(reason, address=str(self.address), throttled=0.0 if sent else left)
 
     def _bind(self) -> None:
         """Bind to the running event loop; forget what a parent process or a closed loop left open."""
@@ -280,21 +281,29 @@ class Connection:
         elif self._loop is not loop:
             raise BrokerConnectionError("the connection belongs to another event loop", address=str(self.address))
 
-    async def _ready(self, *, to_send: bool = True) -> Channel:
-        """The open channel; to_send: when the broker reads from it, for one caller after the other as they came."""
+    async def _ready(self) -> Channel:
+        """The open channel, when the broker reads from it; for one caller after the other, as they came."""
+        self._bind()
+        async with self._turns:
+            while True:
+                channel = await self._opened()
+                # no await where the broker reads: what the caller writes is not between the frames of a login
+                if not await channel.until_read():
+                    return channel
+
+    async def _opened(self) -> Channel:
+        """The channel, opened again if it was lost."""
         self._bind()
         async with self._lock:
-            while True:
-                self.refuse_closed()
-                if self._channel is not None and self._channel.is_silent(self.timeout):
-                    self._channel.fail(self._timed_out(self.timeout))
-                if self._channel is None or self._channel.lost is not None:
-                    await self._drop()
-                    await self._open()
-                if self._channel is None:
-                    raise self.was_closed()
-                if not to_send or not await self._channel.until_read():
-                    return self._channel
+            self.refuse_closed()
+            if self._channel is not None and self._channel.is_silent(self.timeout):
+                self._channel.fail(self._timed_out(self.timeout))
+            if self._channel is None or self._channel.lost is not None:
+                await self._drop()
+                await self._open()
+            if self._channel is None:
+                raise self.was_closed()
+            return self._channel
 
     async def _open(self) -> None:
         try:
@@ -333,9 +342,9 @@ class Connection:
         assert self._sasl is not None
         while lifetime:
             await asyncio.sleep(max(lifetime * 0.8, _LEAST_SESSION))
+            while await channel.until_read():  # a broker that throttles reads no token either
+                pass
             async with self._lock:
-                while await channel.until_read():  # a broker that throttles reads no token either
-                    pass
                 if channel.lost is not None:
                     return
                 try:

@@ -28,7 +28,15 @@ class BrokerConnectionError(KwireError, ConnectionError):
 
 
 class BrokerTimeoutError(BrokerConnectionError, TimeoutError):
-    """The broker did not answer in time."""
+    """The broker did not answer in time.
+
+    throttled: the seconds for which the broker reads nothing more from this client, which exceeds a quota (KIP-219), if
+    that is why the request was not sent; else 0.
+    """
+
+    def __init__(self, reason: str, *, address: str = "", throttled: float = 0.0) -> None:
+        super().__init__(reason, address=address)
+        self.throttled = throttled
 
 
 class AuthenticationError(BrokerConnectionError):

@@ -202,3 +202,17 @@ def test_what_follows_a_bearer_token_is_no_secret() -> None:
              "host=broker.example.com\x01\x01".encode(), "OAUTHBEARER")
     assert kept.are_in(LONG[-15:].encode())
     assert not kept.are_in(b"broker.example.com") and not kept.are_in(b"lkc-12345678901234")
+
+
+@pytest.mark.parametrize(("mechanism", "token", "secret"), [
+    ("OAUTHBEARER", b"n,,\x01xauth=Bearer foo\x01auth=Bearer THEREALTOKEN123456\x01\x01", b"REALTOKEN"),
+    ("OAUTHBEARER", b"n,a=auth=bearer x,\x01auth=Bearer THEREALTOKEN123456\x01\x01", b"REALTOKEN"),
+    ("GSSAPI", b"\x60\x0c\x04\x00\x80\x08secretse", b"secretse"),  # DER, but no octet string is long enough
+    ("GSSAPI", b"\x04\x10sixteen bytes it" + b"\x04\x00" * (1 << 18) + b"\x80\x14the end of the token",
+     b"end of the token"),
+])
+def test_what_is_not_understood_of_a_token_is_secret(mechanism: str, token: bytes, secret: bytes) -> None:
+    """So is a token that no broker takes, as it is too large."""
+    credentials = Credentials()
+    credentials.add(token, mechanism)
+    assert credentials.are_in(b"some " + secret + b" of it")

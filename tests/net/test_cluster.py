@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kwire import LimitError, UnsupportedVersionError, messages, schema
-from kwire.net import FEATURES, BrokerConnectionError, Cluster, Feature, features
+from kwire.net import FEATURES, BrokerConnectionError, BrokerTimeoutError, Cluster, Feature, features
 from kwire.net.api_versions import release_table
 from tests.net.fake import HOST, Broker, Server, cluster, cluster_answer, of_release, run
 
@@ -267,6 +267,38 @@ ROW = messages.MetadataResponse.MetadataResponseBroker
 def naming(broker: Broker, *rows: Any) -> Any:
     """Metadata that names the broker and these."""
     return lambda _: messages.MetadataResponse(brokers=[ROW(node_id=0, host=HOST, port=broker.port), *rows])
+
+
+def test_a_broker_that_throttles_does_not_stop_requests_to_others() -> None:
+    """What is not sent says nothing of the brokers: they are not asked for again, which costs the quota more."""
+    async def work() -> None:
+        brokers = cluster(of_release("4.4"), of_release("4.4"))
+        async with brokers[0], brokers[1]:
+            plain = brokers[0].answer = brokers[1].answer = cluster_answer(*brokers)
+
+            def throttling(request: Any) -> Any:
+                answer = plain(request)
+                if answer is not None:
+                    answer.throttle_time_ms = 60_000
+                return answer
+
+            async with Cluster(str(brokers[1].address), timeout=5) as connected:
+                first, second = (broker.id for broker in connected.brokers)
+                brokers[0].answer = throttling
+                message = messages.MetadataRequest(topics=[])
+                await connected.send(message, first)
+                waiting = asyncio.create_task(connected.send(message, first, timeout=60))
+                await asyncio.sleep(0.01)
+                before = [len(broker.requests) for broker in brokers]
+                for _ in range(3):
+                    with pytest.raises(BrokerTimeoutError, match="not sent within"):
+                        await connected.send(message, first, timeout=0.05)
+                    assert isinstance(await connected.send(message, second), messages.MetadataResponse)
+                assert [len(broker.requests) for broker in brokers] == [before[0], before[1] + 3]
+                assert not waiting.done()
+                waiting.cancel()
+
+    run(work())
 
 
 def test_a_cluster_makes_one_tls_context(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -774,6 +774,38 @@ def test_a_broker_that_throttles_a_client_that_left_is_asked_again() -> None:
     run(work())
 
 
+def test_a_connection_is_open_while_a_request_waits_for_the_throttle_time() -> None:
+    async def work() -> None:
+        async with Broker(of_release("4.4"), throttling(60_000)) as broker, connect(broker.address) as connection:
+            await connection.send(METADATA)
+            waiting = asyncio.create_task(connection.send(METADATA, timeout=60))
+            await asyncio.sleep(0.01)
+            await asyncio.wait_for(connection.open(), 10)
+            assert connection.is_open and not waiting.done()
+            waiting.cancel()
+
+    run(work())
+
+
+def test_an_answer_whose_caller_was_cancelled_throttles_too() -> None:
+    async def work() -> None:
+        async with Broker(of_release("4.4"), throttling(60_000)) as broker, connect(broker.address) as connection:
+            channel = connection._channel
+            assert channel is not None
+            gone = asyncio.create_task(connection.send(METADATA))
+            while not channel._waiting:
+                await asyncio.sleep(0)
+            gone.cancel()
+            while channel._cancelled or not gone.done():
+                await asyncio.sleep(0.001)
+            assert channel.throttled > 50
+            with pytest.raises(BrokerTimeoutError, match="not sent within") as caught:
+                await connection.send(METADATA, timeout=0.05)
+            assert caught.value.throttled > 50
+
+    run(work())
+
+
 @pytest.mark.parametrize(("version", "waits"), [(5, False), (6, True)])
 def test_an_answer_that_was_delayed_for_a_quota_delays_nothing_after_it(version: int, waits: bool) -> None:
     """Versions before KIP-219 are answered after the throttle time."""

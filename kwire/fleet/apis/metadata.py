@@ -36,8 +36,8 @@ _GROUP, _TRANSACTION, _SHARE = 0, 1, 2  # CoordinatorType
 def api_versions(call: Call) -> Any:
     """The ranges that a broker has now, and the finalized levels of the cluster (KIP-35, KIP-584, KIP-778).
 
-    A client that looks for another broker, or another cluster, gets the error that has it begin again; not before it
-    has logged in (KafkaApis.handleApiVersionsRequest).
+    A client that looks for another broker, or another cluster, gets REBOOTSTRAP_REQUIRED; not before it has logged in
+    (KafkaApis.handleApiVersionsRequest).
     """
     message, is_let_in = call.message, call.node.users is None or call.connection.principal is not None
     if _is_valid(call) and is_let_in and call.version >= _FIRST_WITH_IDENTITY and message.cluster_id is not None and (
