@@ -46,7 +46,7 @@ async def fetch(call: Call) -> Any:
             left = deadline - clock.elapsed()
             if enough or waited or left <= 0 or any(row.error_code for _, row in rows):
                 break
-            waited = not await clock.wait(changed, left)  # then it is over, though the clock may have been set back
+            waited = not await clock.wait(changed, left)  # then it is over, whatever a clock says
     finally:
         for log in watched:
             log.watchers.pop(changed, None)
