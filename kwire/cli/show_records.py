@@ -103,7 +103,7 @@ class Records:
         self._plans: ReadPlans | None = None
 
     def plan(self, segment: LogSegment) -> ReadPlan:
-        """Where the log of a segment ended when it was first looked at, if only committed records are shown."""
+        """The plan of the partition of a segment, without an end where not only committed records are shown."""
         from kwire.storage.reading.read_plan import ReadPlans
 
         if self._plans is None:
@@ -327,8 +327,16 @@ class Followed:
 
         if last is not None:
             for key, files in by_partition(self._find()).items():
-                self._places[key] = place = self._log(files).end()
-                self._output.show_last([Partition(files)], last, place.position)
+                log, partition = self._log(files), Partition(files)
+                place = log.end()
+                if self._records.span["committed"]:  # what is open now is shown whole, once it is committed
+                    first = min(partition.ongoing_transactions(), default=(place.offset, 0))[0]
+                    if first < place.offset:
+                        place = log.resume(log.start(first))
+                        count = sum(file.base_offset <= first for file in files)
+                        partition.segments = partition.segments[:max(1, count)]
+                self._places[key] = place
+                self._output.show_last([partition], last, place.position)
         self.go_on()
 
     def go_on(self) -> None:
@@ -354,6 +362,7 @@ class Followed:
         from kwire.storage.places.discovery import by_partition
 
         found = by_partition(self._find())
+        self._twice.intersection_update(found)
         for key in [key for key in found if key not in self._places and key[0] is not None]:
             same = [other for other in self._places if other[:2] == key[:2]]
             moved = next((other for other in same if other not in found), None)

@@ -40,7 +40,7 @@ def tasks(options: Options, pushed: Pushed) -> list[ReadTask]:
     """Return the tasks of a batch read. Nothing is read for it but listings, and indexes for a start timestamp.
 
     With readCommitted the last 64 bytes of each local partition are read too: where they are zeros that a broker has
-    preallocated, so are the heads of the batches in its last segment.
+    preallocated, its last segment is, up to them.
 
     Raises ValueError or FileNotFoundError if the options choose nothing.
     """
@@ -55,11 +55,12 @@ def _portions(options: Options, pushed: Pushed) -> list[Portion]:
     chosen = segments(options)
     check_chosen(chosen, options)
     check_offsets(chosen, options)
-    for files in by_partition(chosen).values():
-        bounds = partition_bounds(options, files[0]).narrowed(pushed.bounds)
-        if bounds.empty or not pushed.reads(files[0]):
-            continue
-        log_end = LogEnd.of(_as_written(files)) if options.read_committed else None
+    groups = [
+        (files, bounds) for files in by_partition(chosen).values()
+        if not (bounds := partition_bounds(options, files[0]).narrowed(pushed.bounds)).empty and pushed.reads(files[0])]
+    log_ends = in_threads(
+        lambda group: LogEnd.of(_as_written(group[0])) if options.read_committed else None, groups)
+    for (files, bounds), log_end in zip(groups, log_ends, strict=True):
         ends = {file: following.base_offset for file, following in pairwise(files)}
         for file in bounds.select(files, lambda file: file.base_offset):
             if file.size:
@@ -76,7 +77,7 @@ def _as_written(files: Sequence[SegmentFile]) -> Sequence[SegmentFile]:
         return files
     try:
         end = written_end(open_file(last.path), 0, last.size)
-    except FileNotFoundError:  # deleted since it was listed: the task says so
+    except OSError:  # deleted since it was listed, or may not be read: the task says so
         return files
     return files if end is None else [*files[:-1], last._replace(size=end)]
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
     from kwire.storage.places.discovery import discover as discover
     from kwire.storage.reading.directory import LogDirectory as LogDirectory
     from kwire.storage.reading.directory import Partition as Partition
+    from kwire.storage.reading.read_plan import ReadPlan as ReadPlan
     from kwire.storage.reading.segment import LogSegment as LogSegment
     from kwire.storage.reading.splits import ByteRange as ByteRange
     from kwire.storage.reading.stats import SegmentStats as SegmentStats
@@ -57,6 +58,7 @@ _NAMES = {
     "kwire.storage.batches.batch_header": ("BatchHeader",),
     "kwire.storage.side_files.checkpoints": ("read_leader_epochs", "read_partition_metadata", "read_producer_snapshot"),
     "kwire.storage.reading.directory": ("LogDirectory", "Partition"),
+    "kwire.storage.reading.read_plan": ("ReadPlan",),
     "kwire.storage.places.discovery": ("SegmentFile", "discover"),
     "kwire.storage.formatting.formatter": ("Formatter",),
     "kwire.storage.formatting.info": ("storage_info",),

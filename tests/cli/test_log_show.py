@@ -5,11 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -412,6 +414,24 @@ def test_what_is_appended_while_the_last_records_are_sought_comes_once(
     assert (code, out, err) == (0, "1 2 3 4 5 ", "")
 
 
+@pytest.mark.parametrize("last", [0, 2, 10])
+def test_a_transaction_that_is_open_at_first_is_shown_whole(
+    last: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_segment(tmp_path / "t-0", 0, [batch(0), in_transaction(3, 1)], indexes=False)
+    path = write_segment(tmp_path / "t-0", 6, [batch(6, 1), in_transaction(7, 1)], indexes=False)
+
+    def sleep(_: float) -> None:
+        with path.open("ab") as file:
+            file.write(in_transaction(10, 1) + marker(13, 1, True) + batch(14))
+
+    monkeypatch.setattr(show_records, "time", SimpleNamespace(sleep=sleep))
+    code, out, err = run(capsys, tmp_path, "--committed", "--follow", "--tail", last, "--format", "%o ",
+                         "--end-offset", 17)
+    offsets = [int(offset) for offset in out.split()]
+    assert (code, err) == (0, "") and offsets == [*range(3 - min(last, 3), 13), *range(14, 17)]
+
+
 def test_following_ends_at_the_limit_and_the_end_offset(tmp_path: Path) -> None:
     path = write_segment(tmp_path / "t-0", 0, [batch(0)], indexes=False)
     for arguments, last in ((("-n", 4), 3), (("--end-offset", 5), 4)):
@@ -471,6 +491,29 @@ def test_a_partition_that_is_moved_to_another_disk_while_it_is_followed(
     code, out, err = run(capsys, tmp_path / "d1", tmp_path / "d2", "--follow", "--format", "%o ")
     assert (code, out) == (130, "0 1 2 0 1 2 3 " if replica else "0 1 2 3 ")
     assert err.strip() == "kwire: interrupted"
+
+
+def test_a_partition_that_is_moved_to_and_fro_while_it_is_followed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At each move it is in both folders for a moment."""
+    write_segment(tmp_path / "d1" / "t-0", 0, [batch(0)], indexes=False)
+    (tmp_path / "d2").mkdir()
+    looks = []
+
+    def look(seconds: float) -> None:
+        looks.append(seconds)
+        source, target = ("d1", "d2") if len(looks) % 4 in (1, 2) else ("d2", "d1")
+        if len(looks) == 7:
+            raise KeyboardInterrupt
+        if len(looks) % 2:
+            shutil.copytree(tmp_path / source / "t-0", tmp_path / target / "t-0")
+        else:
+            shutil.rmtree(tmp_path / source / "t-0")
+
+    monkeypatch.setattr(time, "sleep", look)
+    code, out, err = run(capsys, tmp_path / "d1", tmp_path / "d2", "--follow", "--format", "%o ")
+    assert (code, out, err.strip()) == (130, "0 1 2 ", "kwire: interrupted")
 
 
 def test_committed_records_are_shown_when_they_are(tmp_path: Path) -> None:

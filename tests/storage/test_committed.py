@@ -412,3 +412,23 @@ def test_transactions_at_the_last_offsets(ahead: int, tmp_path: Path, monkeypatc
     path = write_segment(tmp_path / "t-0", base, parts, indexes=False)
     for size in (1, 300, 1 << 20):
         assert rows(LogSegment(path), None, size) == [], size
+
+
+@pytest.mark.parametrize("zeros", [0, 5000])
+@pytest.mark.parametrize("written", [0, 30])
+def test_what_is_written_after_the_plan_is_open(
+    zeros: int, written: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a transaction goes on for longer than windows wait, and where the plan ends in the middle of a batch.
+    """
+    monkeypatch.setattr(committed, "AHEAD_BYTES", 100)
+    parts = [batch(0), in_transaction(3, 1), batch(6), batch(9), batch(12), marker(15, 1, True)]
+    path = write_segment(tmp_path / "t-0", 0, parts, indexes=False)
+    data, more = path.read_bytes(), in_transaction(16, 2) + in_transaction(19, 3) + marker(22, 3, False)
+    path.write_bytes(data + more[:written] + bytes(zeros))
+    files = discover(tmp_path)
+    plan = LogEnd.of([files[0]._replace(size=len(data) + written)])
+    path.write_bytes(data + more + bytes(zeros))
+    for end in (None, files[0].size):
+        pieces = LogSegment(path).column_batches(("offset",), committed=True, transactions=plan, rows=1, end=end)
+        assert [offset for piece in pieces for offset in pa.table(piece)["offset"].to_pylist()] == [*range(15)]

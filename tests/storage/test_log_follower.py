@@ -350,3 +350,14 @@ def test_a_log_that_was_made_again_in_a_later_epoch(tmp_path: Path, later: tuple
     path.write_bytes(of_epoch(4, *later))
     read, at = log.read(at)
     assert read == [*range(later[-1] + 3)] and "made again" in log.lost[0]
+
+
+def test_a_log_that_was_written_again_and_compacted_at_both_ends(tmp_path: Path) -> None:
+    """Its head is another one, but of the old epoch: it was not made again, and what was lost is reported."""
+    log = Log(tmp_path / "t-0")
+    segment(log.folder, 0, of_epoch(3, *range(0, 30, 3)))
+    _, at = log.read(LogOffset(0))
+    path_of(log.folder, 0).write_bytes(of_epoch(3, *range(3, 21, 3)) + of_epoch(5, 21, 24))
+    segment(log.folder, 30, of_epoch(5, 30))
+    log.read(at)
+    assert log.lost and all("was truncated and written again" in text for text in log.lost)

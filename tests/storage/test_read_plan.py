@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+import kwire
 from kwire.cli import main
 from kwire.storage import LogDirectory, LogSegment
 from kwire.storage.batches.scanner import Scanner
+from kwire.storage.places import filesystem
 from kwire.storage.tables.parquet import write_parquet
 from tests.storage.making import aborted_index, batch, in_transaction, marker, write_segment
 
@@ -64,8 +67,6 @@ def of_pieces(pieces: Any) -> list[int]:
 
 
 def of_parquet(folder: Path, **options: Any) -> list[int]:
-    import pyarrow.parquet as pq
-
     place = folder / "out"
     write_parquet(LogDirectory(folder).segments, place, committed=True, **options)
     return sorted(pq.read_table(place, partitioning=None)["offset"].to_pylist())
@@ -148,7 +149,7 @@ def test_a_plan_of_another_partition_is_refused(tmp_path: Path) -> None:
     path, other = (write_segment(tmp_path / name, 0, SEGMENTS[0], indexes=False) for name in ("t-0", "t-1"))
     segment, plan = LogSegment(path), LogSegment(other).plan()
     for read in (segment.read, segment.column_batches):
-        with pytest.raises(ValueError, match=r"is the plan of a partition that .*t-0/.* is not in"):
+        with pytest.raises(ValueError, match=r"t-0/.* is not a segment of the plan's partition"):
             list(read(committed=True, transactions=plan))  # type: ignore[operator]
     assert [one.offset for one in segment.read(committed=True, transactions=LogSegment(path).plan())] == [0, 1, 2]
 
@@ -165,3 +166,71 @@ def test_what_was_read_and_its_plan_pickle(tmp_path: Path) -> None:
     assert [one.offset for one in pickle.loads(pickle.dumps(log)).read(committed=True)] == WHOLE
     found = [one.offset for segment in segments for one in segment.read(committed=True, transactions=plan)]
     assert found == ALONE
+
+
+def test_a_segment_of_a_store_pickles_after_a_committed_read(tmp_path: Path) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    path = write_segment(tmp_path / "t-0", 0, [batch(0)], indexes=False)
+    fsspec.filesystem("memory").put(str(path), f"/pickled/t-0/{path.name}")
+    segment = LogSegment(f"memory://pickled/t-0/{path.name}")
+    assert of_pieces(segment.column_batches(("offset",), committed=True)) == [0, 1, 2]
+    assert of_pieces(pickle.loads(pickle.dumps(segment)).column_batches(("offset",), committed=True)) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("options", [{"committed": True}, {"states": {}}])
+def test_a_folder_is_listed_once_for_all_segments(
+    options: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(20):
+        write_segment(tmp_path / "t-0", 3 * number, [in_transaction(3 * number, 1)], indexes=False)
+    listed, entries = [], filesystem.LocalFolder.entries
+
+    def counting(folder: Any, path: str) -> Any:
+        listed.append(path)
+        return entries(folder, path)
+
+    [partition] = LogDirectory(tmp_path)
+    monkeypatch.setattr(filesystem.LocalFolder, "entries", counting)
+    of_pieces(partition.column_batches(("offset",), **options))
+    for segment in partition:
+        of_pieces(segment.column_batches(("offset",), **options))
+    assert len(listed) == 1
+
+
+def test_a_preallocated_segment_is_not_read_again_while_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end = written(tmp_path, 5000)
+    [partition] = LogDirectory(tmp_path)
+    plan, begin, looks = partition.segments[0].plan(), Scanner.__init__, 0
+
+    def counting(*given: Any, **options: Any) -> None:
+        nonlocal looks
+        looks += 1
+        begin(*given, **options)
+
+    monkeypatch.setattr(Scanner, "__init__", counting)
+    assert partition.segments[1].plan() is plan and looks == 0
+    end(True)
+    assert partition.segments[0].plan() is not plan and looks == 1
+
+
+def test_a_torn_batch_that_ends_in_zeros_is_no_preallocated_segment(tmp_path: Path) -> None:
+    torn = kwire.build_batch([(1, None, bytes(4000))], base_offset=3)[:-100]
+    path = write_segment(tmp_path / "t-0", 0, [batch(0)], indexes=False)
+    path.write_bytes(batch(0) + torn)
+    pieces = LogSegment(path).column_batches(("offset",), committed=True, strict_tail=True)
+    with pytest.raises(kwire.CorruptBatchError, match="partial last batch"):
+        of_pieces(pieces)
+    pieces = LogSegment(path).column_batches(("offset",), committed=True)
+    assert of_pieces(pieces) == [0, 1, 2] and pieces.find_torn_tail() == (len(batch(0)), len(torn))
+
+
+def test_a_plan_that_is_given_counts(tmp_path: Path) -> None:
+    end = written(tmp_path, 0)
+    segments = LogDirectory(tmp_path).segments
+    plan = segments[0].plan()
+    end(True)
+    assert of_parquet(tmp_path) == WHOLE
+    write_parquet(segments, tmp_path / "planned", committed=True, transactions=plan)
+    assert pq.read_table(tmp_path / "planned")["offset"].to_pylist() == ALONE

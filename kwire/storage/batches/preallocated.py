@@ -28,6 +28,7 @@ def written_end(file: File, position: int, size: int) -> int | None:
     if not ends_in_zeros(file, size):
         return None
     end = position
-    for window in Scanner(file, position, size):
+    scanner = Scanner(file, position, size)
+    for window in scanner:
         end = min(window.end, size)
-    return end
+    return end if scanner.tail_is_zeros else None

@@ -486,7 +486,7 @@ class Scanner:
         if self.search or torn:
             following = self._resync.next(at, self.last)
         if torn and following is None:
-            self.tail = (at, self._size - at)
+            self.tail, self.tail_is_zeros = (at, self._size - at), False
             return
         reason = f"batch goes past the end ({place.reason}), but a valid batch follows" if torn else place.reason
         end = self._size if following is None else following

@@ -173,17 +173,19 @@ def find_transactions(
     after: Callable[[dict[int, int], int], Iterable[tuple[int, int, int]]],
     listed: Callable[[], AbortedByIndex],
     limit: int | None = None,
+    size: int | None = None,
 ) -> Transactions:
     """The transactions that the batches in bytes [start, end) of the file belong to.
 
     after(pending, position) gives markers (producer, offset, type) after the range, in order of offsets, of the pending
     producers at least; pending shrinks with each that is taken. listed: gives the entries of the .txnindex files, is
     called only if there are transactions; an entry counts unless the markers in the data contradict it. limit: markers
-    that go past that byte do not count. Raises LimitError for more than MOST_PRODUCERS or MOST_ABORTED.
+    that go past that byte do not count. size: bytes of the file that are read, None: all; it has to be that of who
+    reads the range: a batch that is read and was not seen here counts as committed. Raises LimitError for more than
+    MOST_PRODUCERS or MOST_ABORTED.
     """
     file = file.held()
-    size = file.size()
-    end = size if end is None else end
+    end = file.size() if end is None else end
     pending: dict[int, int] = {}  # producer -> first offset seen of its ongoing transaction
     aborted: list[tuple[int, int, int]] = []
     markers: dict[int, array[int]] = {}  # of listed producers: 2 * offset, plus 1 for a commit
@@ -198,7 +200,7 @@ def find_transactions(
             aborted.append((producer, first, offset))
 
     reached = start
-    for window in Scanner(file, start, end, size=limit):
+    for window in Scanner(file, start, end, size=size):
         reached = window.end  # past end, if a batch begins before it and ends after it
         for _, base, producer, kind in transactional(window, limit):
             if kind is not None:

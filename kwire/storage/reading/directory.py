@@ -115,7 +115,10 @@ class Partition:
 
     def _plan(self, options: ReadOptions) -> ReadPlan | None:
         """The plan that all segments are read by, if only committed records are wanted."""
-        return self.segments[0].plan() if options.get("committed") and self.segments else None
+        committed = bool(options.get("committed"))
+        if not self.segments or not (committed or options.get("states") is not None):
+            return None
+        return self.segments[0].plan(bounded=committed)
 
     def ongoing_transactions(self, end: LogEnd | None = None) -> list[tuple[int, int]]:
         """(first offset, producer id) of the transactions without an end in the log, ascending; end: up to there.

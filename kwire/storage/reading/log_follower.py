@@ -102,8 +102,8 @@ class LogFollower:
     name: the partition, for texts. open_segment: opens a file. lost is called with a text when records cannot be read
     any more, or may come twice, and may raise; warn with what is to be known. strict: damage at the end of the last
     segment is to be read (and raised), else it waits for a batch after it, as it always does before the zeros of a
-    preallocated one: a broker may be writing it. first_open: the oldest open transaction
-    from a segment of that number on, None if everything is to be read. unpacked: sizes of .gz files, remembered.
+    preallocated one: a broker may be writing it. first_open: the oldest open transaction from a segment of that number
+    on, None if everything is to be read. unpacked: sizes of .gz files, remembered.
     """
 
     def __init__(
@@ -395,12 +395,13 @@ class LogFollower:
             holder -= 1
         before, found = self._around(holder, due - 1)
         newest = found if found is not None and found.base_offset < due else before
-        is_new = number == 0 == self._base(0) and not self._has_head(0, at)  # nothing is left of what was read
-        if newest is not None and 0 < at.epoch <= newest.partition_leader_epoch and not is_new:
-            # the cleaner keeps epochs (KIP-320)
+        if newest is not None and 0 < at.epoch <= newest.partition_leader_epoch:  # the cleaner keeps epochs (KIP-320)
             what = (f"the batch of offsets {newest.base_offset}..{newest.last_offset} is of leader epoch "
                     f"{newest.partition_leader_epoch}, the records before offset {due} were of epoch {at.epoch - 1} "
                     "when they were read")
+            head = next(self._headers(0), None) if number == 0 == self._base(0) else None
+            if head is not None and head[0].partition_leader_epoch >= at.epoch:  # nothing is left of what was read
+                return self._made_again(what, due)
             return self._rewritten(holder, what, at)
         if found is not None and found.base_offset < due:  # the batch of the offset that was read last
             place = self._after(holder, found, due, at)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from kwire.storage.batches.preallocated import written_end
+from kwire.storage.batches.preallocated import ends_in_zeros, written_end
 from kwire.storage.computed_once import once
 from kwire.storage.isolation.planned_log import PlannedLog, PlannedSegment, names_beside
 from kwire.storage.places.filesystem import SpooledFile, is_url, shown
@@ -14,14 +15,16 @@ if TYPE_CHECKING:
     from kwire.storage.places.discovery import SegmentFile
     from kwire.storage.reading.segment import LogSegment
 
+_HEAD = 64  # bytes where a batch begins that are not all zeros
+
 
 class ReadPlan:
     """Where the log of a partition ended when a committed read of it began.
 
     Each transaction that is read by one plan is given whole or not at all, though a broker writes meanwhile: what comes
-    after the end does not count. segments: of the partition, in order; asked for when the first transaction is met.
-    end: bytes of the last one that count, None: all, as in a store, where objects do not grow. It pickles, for reads in
-    other processes.
+    after the end does not count. segments: of the partition, in order; of a store asked for when the first transaction
+    is met. end: bytes of the last one that count, None: all, as in a store, where objects do not grow. It pickles, for
+    reads in other processes.
     """
 
     def __init__(self, segments: Callable[[], Sequence[LogSegment]], end: int | None) -> None:
@@ -48,7 +51,7 @@ class ReadPlan:
         """The number of a segment in the log. Raises ValueError if it is not of the partition."""
         number = self._numbers.get(segment.path)
         if number is None:
-            raise ValueError(f"transactions is the plan of a partition that {shown(segment.path)} is not in")
+            raise ValueError(f"transactions: {shown(segment.path)} is not a segment of the plan's partition")
         return number
 
     @once
@@ -80,7 +83,9 @@ class ReadPlans:
 
     def options(self, segment: LogSegment, options: dict[str, Any]) -> dict[str, Any]:
         """Keywords to read a segment with: by the plan of its partition, if only committed records are read."""
-        return {**options, "transactions": self.of(segment)} if options.get("committed") else options
+        if not options.get("committed") or options.get("transactions") is not None:
+            return options
+        return {**options, "transactions": self.of(segment)}
 
     def of(self, segment: LogSegment) -> ReadPlan:
         """The plan of the partition of a segment."""
@@ -90,16 +95,33 @@ class ReadPlans:
         return self._plans[id(shared)][1]
 
 
-def written(segment: LogSegment) -> int | None:
-    """The bytes that are written in the last segment of a partition now; None where it does not grow."""
-    if is_url(segment.path) or isinstance(segment.file, SpooledFile):
-        return None
+def written(segment: LogSegment, known: tuple[int | None, int | None] | None = None) -> tuple[int | None, int | None]:
+    """The size of the last segment of a partition, and the bytes that are written in it now; None: it does not grow.
+
+    known: what it said before. While zeros are where the next batch goes, a preallocated segment is not read again.
+    """
+    if _is_fixed(segment):
+        return None, None
     try:
         size = segment.size
+        if known is not None and known[0] == size and known[1] is not None and known[1] < size and not any(
+                segment.file.read(known[1], min(size, known[1] + _HEAD))):
+            return known
         end = written_end(segment.file, 0, size)
     except OSError:  # removed since it was listed, or may not be read: reading it raises the error
-        return None
-    return size if end is None else end
+        return None, None
+    return size, size if end is None else end
+
+
+def is_preallocated(segment: LogSegment) -> bool:
+    """May a broker write into the last segment of a partition without a change of its size?"""
+    with suppress(OSError):
+        return not _is_fixed(segment) and ends_in_zeros(segment.file, segment.size)
+    return False
+
+
+def _is_fixed(segment: LogSegment) -> bool:
+    return is_url(segment.path) or isinstance(segment.file, SpooledFile)
 
 
 def _folder(path: str) -> str:

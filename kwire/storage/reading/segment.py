@@ -21,7 +21,7 @@ from kwire.storage.places.discovery import SideFiles, beside, later_segments, of
 from kwire.storage.places.file_kinds import check_segment
 from kwire.storage.places.filesystem import SpooledFile, is_url, located, open_file, open_unnamed, plain, shown
 from kwire.storage.reading.bounds import NO_BOUNDS, Bounds, RangeEnd, bounds_of
-from kwire.storage.reading.read_plan import ReadPlan, written
+from kwire.storage.reading.read_plan import ReadPlan, is_preallocated, written
 from kwire.storage.reading.segment_reader import ColumnBatches, SegmentBatches, gather_all
 from kwire.storage.reading.splits import ByteRange, split
 from kwire.storage.side_files import indexes
@@ -44,17 +44,20 @@ class PartitionSegments:
 
     def __init__(self, segments: list[LogSegment]) -> None:
         self.segments = segments
-        self._plan: ReadPlan | None = None
+        self._plans: dict[bool, tuple[int | None, int | None, ReadPlan]] = {}  # bounded -> size and end of the log then
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"segments": self.segments, "_plan": None}  # what was read for it is read again
+        return {"segments": self.segments, "_plans": {}}  # what was read for it is read again
 
-    def plan(self) -> ReadPlan:
+    def plan(self, bounded: bool = True) -> ReadPlan:
         """A plan of the partition as it is now: the same object while its end is where it was."""
-        end, known = written(self.segments[-1]), self._plan
-        if known is None or known.end != end:
-            known = self._plan = ReadPlan(lambda: self.segments, end)
-        return known
+        if not bounded and is_preallocated(self.segments[-1]):  # where it ends would have to be searched for
+            return ReadPlan(lambda: self.segments, None)
+        known = self._plans.get(bounded)
+        size, end = written(self.segments[-1], None if known is None else known[:2])
+        if known is None or known[:2] != (size, end):
+            known = self._plans[bounded] = size, end, ReadPlan(lambda: self.segments, end if bounded else None)
+        return known[2]
 
 
 class LogSegment:
@@ -97,6 +100,9 @@ class LogSegment:
         self._tail: tuple[int, int] | bool | None = False
         self.partition_segments: PartitionSegments | None = None  # that join() has set
         self._number = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_plan_in_store"}  # it would list a store
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({shown(self.path)!r})"
@@ -152,18 +158,17 @@ class LogSegment:
     def plan(self, *, bounded: bool = True) -> ReadPlan:
         """The end of its partition as it is now, for committed reads that have to agree: `transactions` of each.
 
-        bounded=False: without an end, to say of each transaction what becomes of it. Where it is bounded, the heads of
-        the batches in a last segment that a broker has preallocated are read to find the end.
+        bounded=False: without an end, to say of each transaction what becomes of it. Where it is bounded, a last
+        segment that a broker has preallocated is read to find the end of what is written.
         """
-        if not bounded:
-            return ReadPlan(lambda: self.log.segments, None)
         if self.partition_segments is None:
             if is_url(self.path):
                 return self._plan_in_store
+            known = vars(self).get("log")
             log = self._from_here()
-            if [one.path for one in log.segments] != [one.path for one in self.log.segments]:
+            if known is None or [one.path for one in log.segments] != [one.path for one in known.segments]:
                 self.log = log
-        return self.log.plan()
+        return self.log.plan(bounded)
 
     @once
     def _plan_in_store(self) -> ReadPlan:
@@ -433,7 +438,8 @@ class LogSegment:
             return markers_after(file, position, pending, later, limit)
 
         return find_transactions(
-            file, start, limit if end is None else end, after, lambda: plan.log.aborted(), limit)
+            file, start, limit if end is None else end, after, lambda: plan.log.aborted(), limit,
+            size=limit if end in (None, limit) else None)
 
     def planned_log(self, end: ReadPlan | LogEnd | None) -> tuple[PlannedLog, int]:
         """The log of its partition up to a planned end (None: as it is now), and the number of this segment in it."""
