@@ -197,6 +197,14 @@ def test_a_folder_is_listed_once_for_all_segments(
     assert len(listed) == 1
 
 
+def test_no_folder_is_listed_for_segments_without_transactions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = [write_segment(tmp_path / "t-0", 3 * number, [batch(3 * number)], indexes=False) for number in range(20)]
+    monkeypatch.setattr(filesystem.LocalFolder, "entries", lambda folder, path: pytest.fail(f"{path} was listed"))
+    for path in paths:
+        assert len(of_pieces(LogSegment(path).column_batches(("offset",), committed=True))) == 3
+        assert len(list(LogSegment(path).read(committed=True))) == 3
+
+
 def test_a_preallocated_segment_is_not_read_again_while_nothing_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

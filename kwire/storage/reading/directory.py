@@ -118,7 +118,7 @@ class Partition:
         committed = bool(options.get("committed"))
         if not self.segments or not (committed or options.get("states") is not None):
             return None
-        return self.segments[0].plan(bounded=committed)
+        return self.segments[0].plan_when_needed(committed)
 
     def ongoing_transactions(self, end: LogEnd | None = None) -> list[tuple[int, int]]:
         """(first offset, producer id) of the transactions without an end in the log, ascending; end: up to there.

@@ -22,20 +22,36 @@ class ReadPlan:
     """Where the log of a partition ended when a committed read of it began.
 
     Each transaction that is read by one plan is given whole or not at all, though a broker writes meanwhile: what comes
-    after the end does not count. segments: of the partition, in order; of a store asked for when the first transaction
-    is met. end: bytes of the last one that count, None: all, as in a store, where objects do not grow. It pickles, for
-    reads in other processes.
+    after the end does not count. segments: of the partition, in order; asked for when they are needed. end: bytes of
+    the last one that count, None: all, as in a store, where objects do not grow. own: end is that of the segment with
+    this path; the last one then ends where it does when the segments are asked for. It pickles, for reads in other
+    processes.
     """
 
-    def __init__(self, segments: Callable[[], Sequence[LogSegment]], end: int | None) -> None:
-        self._segments, self.end = segments, end
+    def __init__(
+        self, segments: Callable[[], Sequence[LogSegment]], end: int | None, own: str | None = None
+    ) -> None:
+        self._find, self.end, self._own = segments, end, own
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"segments": self._segments(), "end": self.end}
+        return {name: getattr(self, name) for name in ("_segments", "end", "_own", "_last_ends")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        segments = state["segments"]
-        self._segments, self.end = lambda: segments, state["end"]
+        vars(self).update(state)
+
+    @once
+    def _segments(self) -> list[LogSegment]:
+        return list(self._find())
+
+    @once
+    def _last_ends(self) -> tuple[int | None, int | None]:
+        """Size and end of the last segment, as written() gives them."""
+        last = self._segments[-1]
+        return (None, self.end) if self._own in (None, last.path) else written(last)
+
+    @once
+    def _numbers(self) -> dict[str, int]:
+        return {segment.path: number for number, segment in enumerate(self._segments)}
 
     @classmethod
     def as_listed(cls, segments: Sequence[LogSegment], files: Sequence[SegmentFile]) -> ReadPlan:
@@ -43,9 +59,15 @@ class ReadPlan:
         last = files[-1]
         return cls(lambda: segments, None if is_url(last.path) or last.size < 0 else last.size)
 
+    def find_end(self) -> None:
+        """Find the segments now, and where the last one ends."""
+        self._last_ends  # noqa: B018 (computed once)
+
     def end_of(self, segment: LogSegment) -> int | None:
         """The bytes of a segment of the partition that count, None: all. Raises ValueError for another partition's."""
-        return None if self.end is None or self.number_of(segment) < len(self._numbers) - 1 else self.end
+        if self.end is None or segment.path == self._own:
+            return self.end
+        return self._last_ends[1] if self.number_of(segment) == len(self._numbers) - 1 else None
 
     def number_of(self, segment: LogSegment) -> int:
         """The number of a segment in the log. Raises ValueError if it is not of the partition."""
@@ -54,28 +76,36 @@ class ReadPlan:
             raise ValueError(f"transactions: {shown(segment.path)} is not a segment of the plan's partition")
         return number
 
-    @once
-    def _numbers(self) -> dict[str, int]:
-        return {segment.path: number for number, segment in enumerate(self._segments())}
+    def knows_no_more_than(self, segments: Callable[[], Sequence[LogSegment]]) -> bool:
+        """Is what was read for it so far still right? segments: finds those that there are now."""
+        if "_segments" not in vars(self):
+            return True
+        now = segments()
+        if [one.path for one in now] != [*self._numbers]:
+            return False
+        return now[-1].path == self._own or written(now[-1], self._last_ends)[1] == self._last_ends[1]
 
     @once
     def log(self) -> PlannedLog:
         """The log up to that end. What was read of it is remembered."""
         names: dict[str, dict[str, int]] = {}
         planned = []
-        for segment in self._segments():
+        for segment in self._segments:
             folder = _folder(segment.path)
             if folder not in names:
                 names[folder] = names_beside(segment.path, segment.options)
             planned.append(PlannedSegment(
                 segment.path, segment.base_offset, segment.file, names[folder], segment.options,
                 self.end_of(segment)))
-        first = self._segments()[0]
+        first = self._segments[0]
         return PlannedLog(planned, names[_folder(first.path)], first.options)
 
 
 class ReadPlans:
-    """One plan for each partition that a read goes through, made at the first of its segments; bounded: as plan()."""
+    """One plan for each partition that a read goes through, made at the first of its segments.
+
+    bounded: as LogSegment.plan_when_needed().
+    """
 
     def __init__(self, bounded: bool = True) -> None:
         self._bounded = bounded
@@ -91,7 +121,7 @@ class ReadPlans:
         """The plan of the partition of a segment."""
         shared = segment.partition_segments or segment
         if id(shared) not in self._plans:
-            self._plans[id(shared)] = shared, segment.plan(bounded=self._bounded)
+            self._plans[id(shared)] = shared, segment.plan_when_needed(self._bounded)
         return self._plans[id(shared)][1]
 
 

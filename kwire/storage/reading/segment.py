@@ -99,10 +99,11 @@ class LogSegment:
         self.partition = place[1] if partition is None else partition
         self._tail: tuple[int, int] | bool | None = False
         self.partition_segments: PartitionSegments | None = None  # that join() has set
+        self._plan: tuple[tuple[int | None, int | None], ReadPlan] | None = None  # without them: size and end then
         self._number = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_plan_in_store"}  # it would list a store
+        return vars(self) | {"_plan": None}  # what was read for it is read again
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({shown(self.path)!r})"
@@ -155,24 +156,35 @@ class LogSegment:
         self.log = self.partition_segments = log
         self._number = number
 
-    def plan(self, *, bounded: bool = True) -> ReadPlan:
+    def plan(self) -> ReadPlan:
         """The end of its partition as it is now, for committed reads that have to agree: `transactions` of each.
 
-        bounded=False: without an end, to say of each transaction what becomes of it. Where it is bounded, a last
-        segment that a broker has preallocated is read to find the end of what is written.
+        A last segment that a broker has preallocated is read to find the end of what is written. In a store the later
+        segments are found when the first transaction is met.
         """
-        if self.partition_segments is None:
-            if is_url(self.path):
-                return self._plan_in_store
-            known = vars(self).get("log")
-            log = self._from_here()
-            if known is None or [one.path for one in log.segments] != [one.path for one in known.segments]:
-                self.log = log
-        return self.log.plan(bounded)
+        plan = self.plan_when_needed()
+        if not is_url(self.path):
+            plan.find_end()
+        return plan
 
-    @once
-    def _plan_in_store(self) -> ReadPlan:
-        return ReadPlan(lambda: self.log.segments, None)
+    def plan_when_needed(self, bounded: bool = True) -> ReadPlan:
+        """As plan(), for this segment alone: the later ones are found when the first transaction is met.
+
+        bounded=False: without an end, to say of each transaction what becomes of it.
+        """
+        if self.partition_segments is not None:
+            return self.partition_segments.plan(bounded)
+        if not bounded:
+            return ReadPlan(self._segments_now, None)
+        known = self._plan
+        ends = written(self, None if known is None else known[0])
+        if known is None or known[0] != ends or not (is_url(self.path) or known[1].knows_no_more_than(
+                self._segments_now)):
+            known = self._plan = ends, ReadPlan(self._segments_now, ends[1], self.path)
+        return known[1]
+
+    def _segments_now(self) -> list[LogSegment]:
+        return self._from_here().segments
 
     @property
     def tail(self) -> tuple[int, int] | None:
@@ -428,7 +440,7 @@ class LogSegment:
         """
         start = check_int(start, "start")
         check_ints(end=end)
-        plan = self.plan() if plan is None else plan
+        plan = self.plan_when_needed() if plan is None else plan
         file, limit = self.file.held(), plan.end_of(self)
 
         def later(producer: int) -> tuple[int, int] | None:
@@ -444,7 +456,7 @@ class LogSegment:
     def planned_log(self, end: ReadPlan | LogEnd | None) -> tuple[PlannedLog, int]:
         """The log of its partition up to a planned end (None: as it is now), and the number of this segment in it."""
         if not isinstance(end, LogEnd):
-            plan = self.plan() if end is None else end
+            plan = self.plan_when_needed() if end is None else end
             return plan.log, plan.number_of(self)
         log = planned_log(self.path, end, self.options)
         number = log.number_of_file(self.path.rpartition("/")[2])
@@ -528,7 +540,7 @@ class LogSegment:
         """
         check_type(transactions, (ReadPlan, NoneType), "transactions", "a plan")
         bounds = bounds_of(start_offset, end_offset, start_timestamp, end_timestamp)
-        plan = self.plan() if committed and transactions is None else transactions
+        plan = self.plan_when_needed() if committed and transactions is None else transactions
         start = self.start_of(bounds)
         end = plan.end_of(self) if committed and plan is not None else None
         batches: SegmentBatches[RecordBatch | BadBatch] = SegmentBatches(
