@@ -184,7 +184,7 @@ class _Range:
         if self._committed or self._states is not None:
             given = self._transactions
             if given is None:
-                given = segment.plan_when_needed(self._committed)
+                given = segment.plan_when_needed(bool(self._committed))
             if isinstance(given, ReadPlan) and self._end is None:
                 self._end = self._plan_end = given.end_of(segment)
             hidden = given if isinstance(given, Transactions) else CommittedWindows(
