@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import resource
 import shutil
@@ -56,6 +57,7 @@ def in_child(work: Callable[[], object], at: int, act: Callable[[], object]) -> 
                 if seen == at:
                     act()
 
+        gc.disable()  # what it frees of other tests touches files, too
         try:
             sys.addaudithook(hook)
             work()
