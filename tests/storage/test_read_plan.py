@@ -242,3 +242,32 @@ def test_a_plan_that_is_given_counts(tmp_path: Path) -> None:
     assert of_parquet(tmp_path) == WHOLE
     write_parquet(segments, tmp_path / "planned", committed=True, transactions=plan)
     assert pq.read_table(tmp_path / "planned")["offset"].to_pylist() == ALONE
+
+
+@pytest.mark.parametrize("zeros", [0, 5000])
+@pytest.mark.parametrize("way", ["read", "column_batches"])
+def test_a_lone_segment_that_ends_meanwhile(
+    way: str, zeros: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More of the transaction is written to it, and its end to the next one: it is given whole or not at all."""
+    begin, looks, at = Scanner.__init__, 0, 0
+    path = tmp_path / "none"
+
+    def counting(*given: Any, **options: Any) -> None:
+        nonlocal looks
+        looks += 1
+        if looks == at:
+            path.write_bytes(batch(0) + in_transaction(3, 1) + in_transaction(6, 1))
+            write_segment(path.parent, 9, [marker(9, 1, True)], indexes=False)
+        begin(*given, **options)
+
+    monkeypatch.setattr(Scanner, "__init__", counting)
+    while looks >= at:
+        at += 1
+        path = write_segment(tmp_path / str(at) / "t-0", 0, [batch(0), in_transaction(3, 1)], indexes=False)
+        path.write_bytes(path.read_bytes() + bytes(zeros))
+        segment, looks = LogSegment(path), 0
+        found = [one.offset for one in segment.read(committed=True)] if way == "read" else of_pieces(
+            segment.column_batches(("offset",), committed=True))
+        assert found in ([0, 1, 2], [*range(9)]), at
+    assert at > 1

@@ -41,7 +41,10 @@ class ReadPlan:
 
     @once
     def _segments(self) -> list[LogSegment]:
-        return list(self._find())
+        found = list(self._find())
+        if self._own is not None and self.end is not None and _goes_on(found[0], self.end):
+            return found[:1]  # it was the last one: those after it begin after the end
+        return found
 
     @once
     def _last_ends(self) -> tuple[int | None, int | None]:
@@ -141,6 +144,13 @@ def written(segment: LogSegment, known: tuple[int | None, int | None] | None = N
     except OSError:  # removed since it was listed, or may not be read: reading it raises the error
         return None, None
     return size, size if end is None else end
+
+
+def _goes_on(segment: LogSegment, end: int) -> bool:
+    """Was more written into a segment after its end?"""
+    with suppress(OSError):
+        return any(segment.file.read(end, end + _HEAD))
+    return False
 
 
 def is_preallocated(segment: LogSegment) -> bool:
