@@ -400,12 +400,10 @@ class Followed:
                 segment = open_listed(listed)
                 if planned.before or planned.until:  # held open, so that it stays the one that is compared
                     segment.file = segment.file.held()
-                elif planned.size is None:
-                    pieces.append((segment, start, end, bounds))
-                    continue
-                size = segment.file.size()
-                if size < end or not (planned.begins(segment.file, size) and planned.ends(segment.file, size)):
-                    return []
+                if planned.before or planned.until or planned.size is not None:
+                    size = segment.file.size()
+                    if size < end or not (planned.begins(segment.file, size) and planned.ends(segment.file, size)):
+                        return []
                 pieces.append((segment, start, end, bounds))
         except (FileNotFoundError, CorruptBatchError) as error:
             if not is_of_change(error):
@@ -420,25 +418,14 @@ class Followed:
         return end is not None and all(place.offset >= end for place in self._places.values())
 
     def _log(self, files: Sequence[SegmentFile]) -> LogFollower:
-        from kwire.storage.reading.directory import Partition
-        from kwire.storage.reading.log_follower import LogFollower, OpenTransaction
-        from kwire.storage.reading.read_plan import ReadPlan
+        from kwire.storage.reading.log_follower import LogFollower
+        from kwire.storage.reading.open_transactions import OpenTransactions
         from kwire.storage.reading.segment import open_listed
-
-        plans: list[tuple[Partition, ReadPlan]] = []  # when a segment is asked for; what is read for it serves all
-
-        def first_open(number: int) -> OpenTransaction | None:
-            if not plans:
-                log = Partition(files)
-                plans.append((log, ReadPlan.as_listed(log.segments, files)))
-            log, plan = plans[0]
-            oldest = min(log.segments[number].transactions(plan=plan).open, key=lambda one: one[1], default=None)
-            return None if oldest is None else OpenTransaction(*oldest)
 
         place = files[0].topic, files[0].partition, files[0].path
         return LogFollower(
             _named(place), files, open_segment=open_listed, lost=_warn, warn=_warn, strict=False,
-            first_open=first_open if self._records.span["committed"] else None)
+            first_open=OpenTransactions(files).oldest if self._records.span["committed"] else None)
 
 
 def _named(key: PartitionKey) -> str:

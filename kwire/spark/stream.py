@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
@@ -26,7 +26,8 @@ from kwire.storage.isolation.planned_log import LogEnd
 from kwire.storage.places.discovery import THREADS, by_partition, in_threads, place_of
 from kwire.storage.places.filesystem import is_url, open_file, shown
 from kwire.storage.reading.bounds import Bounds
-from kwire.storage.reading.log_follower import LogFollower, LogOffset, OpenTransaction, Planned, is_of_change
+from kwire.storage.reading.log_follower import LogFollower, LogOffset, Planned, is_of_change
+from kwire.storage.reading.open_transactions import OpenTransaction, OpenTransactions
 from kwire.storage.reading.read_plan import ReadPlan
 from kwire_c.printable import printable
 
@@ -288,36 +289,26 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
 
     def _log(self, key: Key, found: Mapping[int | str, SegmentFile]) -> LogFollower:
         files = sorted(found.values(), key=lambda file: (file.base_offset, file.path))
-        plans: list[tuple[Partition, ReadPlan]] = []  # when a segment is asked for; what is read for it serves all
-
-        def first_open(number: int) -> OpenTransaction | None:
-            if not plans:
-                log = Partition(files, self.options.storage_options)
-                plans.append((log, ReadPlan.as_listed(log.segments, files)))
-            return self._first_open(files, number, *plans[0])
-
+        transactions = OpenTransactions(files, self.options.storage_options)
         return LogFollower(
             partition_name(key), files, open_segment=lambda file: opened(file, self.options), lost=self._lost,
             warn=self._warn, strict=self.options.mode == "FAILFAST",
-            first_open=first_open if self.options.read_committed else None,
+            first_open=(lambda number: self._first_open(transactions, number)) if self.options.read_committed else None,
             unpacked=self.unpacked,
         )  # fmt: skip
 
-    def _first_open(
-        self, files: Sequence[SegmentFile], number: int, log: Partition, plan: ReadPlan
-    ) -> OpenTransaction | None:
-        """The oldest transaction that is open in a segment, by the markers in it and in those after it.
+    def _first_open(self, transactions: OpenTransactions, number: int) -> OpenTransaction | None:
+        """The oldest transaction that is open in a segment, remembered while the files that it depends on stay.
 
         As far as the files were listed: the tasks know no more of the log, either.
         """
-        first, last = files[number], files[-1]
+        first, last = transactions.files[number], transactions.files[-1]
         state = first.size, last.path, last.size
         known = self.stable.get(first.path)
         if known is None or (known[0] != state and not (known[1] is None and known[0][0] == first.size)) or (
-            (first is last or known[1] is not None) and ends_in_zeros(log.segments[-1].file, last.size)
+            (first is last or known[1] is not None) and ends_in_zeros(transactions.segments[-1].file, last.size)
         ):
-            oldest = min(log.segments[number].transactions(plan=plan).open, key=lambda one: one[1], default=None)
-            known = self.stable[first.path] = state, None if oldest is None else OpenTransaction(*oldest)
+            known = self.stable[first.path] = state, transactions.oldest(number)
         return known[1]
 
     # places

@@ -14,6 +14,7 @@ from kwire.storage.batches.scanner import OBJECT_BYTES, WINDOW_BYTES, Scanner, W
 from kwire.storage.places.discovery import THREADS, SegmentFile
 from kwire.storage.places.filesystem import File, open_unnamed, shown
 from kwire.storage.reading.bounds import Bounds
+from kwire.storage.reading.open_transactions import OpenTransaction
 from kwire.storage.reading.segment import LogSegment
 from kwire_c.record_batch import HEADER_UP_TO_MAGIC, RECORD_BATCH_OVERHEAD
 
@@ -68,14 +69,6 @@ class Planned(NamedTuple):
         if self.size is not None and size != self.size:  # the cleaner may have put later segments into it
             return False
         return self.until is None or (self.until.position <= size and has_mark(file, self.until))
-
-
-class OpenTransaction(NamedTuple):
-    """A transaction without a marker, whose batches and all after them wait for it. timestamp: ms, of the batch."""
-
-    producer_id: int
-    first_offset: int
-    timestamp: int = -1
 
 
 class _Read(NamedTuple):
