@@ -13,8 +13,8 @@ from kwire.storage.places.filesystem import is_url, shown
 from kwire.storage.reading.log_follower import LogOffset
 from kwire_c.printable import printable
 
-VERSION = 3
-_READ = (2, 3)  # 2 has no leader epochs
+VERSION = 4
+_READ = (2, 3, 4)  # 2 has no leader epochs, 3 no topic ids
 
 # topic and partition; without a topic-N folder the folder's name and ""
 Key = tuple[str, str]
@@ -30,7 +30,7 @@ class StreamOffsets(dict[Key, LogOffset]):
     begun: StreamOffsets | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """{"v": 3, "topics": {"orders": {"0": fields}}}, and with begun its topics as "begun".
+        """{"v": 4, "topics": {"orders": {"0": fields}}}, and with begun its topics as "begun".
 
         Those of LogOffset, without the zeros at the end; of a place at which nothing was read, the offset alone.
         """

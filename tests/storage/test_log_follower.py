@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
 import kwire
 from kwire.storage import LogSegment, SegmentFile, discover
 from kwire.storage.reading.bounds import Bounds
-from kwire.storage.reading.log_follower import LogFollower, LogOffset, OpenTransaction
+from kwire.storage.reading.log_follower import LogFollower, LogOffset
+from kwire.storage.reading.open_transactions import OpenTransaction
+from kwire.storage.side_files.checkpoints import partition_metadata
 from tests.spark.logs import batch, segment
 from tests.storage import making
 from tests.storage.making import write_segment
@@ -361,3 +364,68 @@ def test_a_log_that_was_written_again_and_compacted_at_both_ends(tmp_path: Path)
     segment(log.folder, 30, of_epoch(5, 30))
     log.read(at)
     assert log.lost and all("was truncated and written again" in text for text in log.lost)
+
+
+def with_id(folder: Path, number: int) -> None:
+    (folder / "partition.metadata").write_bytes(partition_metadata(UUID(int=number)))
+
+
+def test_a_log_truncated_to_before_the_segment_that_was_read_last(tmp_path: Path) -> None:
+    """It is the log of the same topic id: what is left of it is not read again."""
+    log = Log(tmp_path / "t-0")
+    segment(log.folder, 0, batch(0, 5))
+    segment(log.folder, 5, batch(5, 5))
+    with_id(log.folder, 1)
+    _, at = log.read(log.follower().start())
+    path_of(log.folder, 5).unlink()
+    path_of(log.folder, 0).write_bytes(batch(0, 3))
+    read, at = log.read(at)
+    assert read == [] and at.offset == 3
+    assert set(log.lost) == {"t-0: the log was truncated, 00000000000000000005.log is gone: the log ends at offset 3, "
+                             "expected offset 10 next"}
+    log.lost.clear()
+    path_of(log.folder, 0).write_bytes(batch(0, 3) + batch(3, 4))
+    assert log.read(at)[0] == [*range(3, 7)] and not log.lost
+
+
+@pytest.mark.parametrize("epochs", [(0, 4), (-1, -1)])
+@pytest.mark.parametrize("later", [(0,), (0, 3, 6, 9)])
+def test_a_log_truncated_whole_and_written_again(
+    later: tuple[int, ...], epochs: tuple[int, int], tmp_path: Path
+) -> None:
+    log, path = Log(tmp_path / "t-0"), segment(tmp_path / "t-0", 0, of_epoch(epochs[0], 0, 3))
+    with_id(log.folder, 1)
+    _, at = log.read(LogOffset(0))
+    path.write_bytes(b"".join(batch(base, codec="lz4", partition_leader_epoch=epochs[1]) for base in later))
+    read, at = log.read(at)
+    assert read == [*range(6, later[-1] + 3)] and at.offset == later[-1] + 3
+    assert log.lost and all("was truncated" in text for text in log.lost)
+
+
+@pytest.mark.parametrize(("base", "end"), [(0, 6), (0, 9), (6, 9)])
+def test_a_log_of_another_topic_id_is_another_one(base: int, end: int, tmp_path: Path) -> None:
+    """Whatever is in it: here the same batches, and more, or a segment that begins at the offset due."""
+    log, path = Log(tmp_path / "t-0"), segment(tmp_path / "t-0", 0, batch(0), batch(3))
+    with_id(log.folder, 1)
+    _, at = log.read(LogOffset(0))
+    path.unlink()
+    segment(log.folder, base, *(batch(later) for later in range(base, end, 3)))
+    with_id(log.folder, 2)
+    read, at = log.read(at)
+    assert read == [*range(base, end)]
+    assert log.lost[0].startswith("t-0 was deleted and made again: it has another topic id; expected offset 6")
+
+
+def test_a_topic_id_that_is_not_known_yet_or_any_more(tmp_path: Path) -> None:
+    """As on the way from ZooKeeper to KRaft: then the batches alone say what became of the log."""
+    log, path = Log(tmp_path / "t-0"), segment(tmp_path / "t-0", 0, batch(0))
+    read, at = log.read(LogOffset(0))
+    with_id(log.folder, 1)
+    for base, text in ((3, None), (6, ""), (9, "version: 7"), (12, None)):
+        if text is not None:
+            (log.folder / "partition.metadata").write_text(text)
+        with path.open("ab") as file:
+            file.write(batch(base))
+        more, at = log.read(at)
+        read += more
+    assert read == [*range(15)] and at.topic and not log.lost

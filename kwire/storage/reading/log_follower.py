@@ -7,15 +7,17 @@ from concurrent.futures import Executor, Future
 from typing import NamedTuple
 from zlib import crc32
 
-from kwire.errors import CorruptBatchError
+from kwire.errors import CorruptBatchError, KwireError
 from kwire.storage.batches.batch_header import BatchHeader, end_of_zeros, examine
 from kwire.storage.batches.preallocated import ends_in_zeros, written_end
 from kwire.storage.batches.scanner import OBJECT_BYTES, WINDOW_BYTES, Scanner, Window, window_headers
+from kwire.storage.computed_once import once
 from kwire.storage.places.discovery import THREADS, SegmentFile
-from kwire.storage.places.filesystem import File, open_unnamed, shown
+from kwire.storage.places.filesystem import File, is_url, open_unnamed, shown
 from kwire.storage.reading.bounds import Bounds
 from kwire.storage.reading.open_transactions import OpenTransaction
 from kwire.storage.reading.segment import LogSegment
+from kwire.storage.side_files.checkpoints import read_partition_metadata
 from kwire_c.record_batch import HEADER_UP_TO_MAGIC, RECORD_BATCH_OVERHEAD
 
 _WORTH_SKIPPING = 1 << 20  # bytes; a smaller piece is read, and no index asked for
@@ -30,6 +32,8 @@ class LogOffset(NamedTuple):
     first bytes of that batch, and of the segment. log_start: where the log began when it was read from its beginning.
     crossed: bytes from the place before this one to this one, if they are in several segments, else 0. epoch: the
     leader epoch of that batch plus 1; 0: not known. With it a log that was truncated and written again shows (KIP-320).
+    topic: CRC-32 of the topic id in partition.metadata (KIP-516); 0: not known. By it a log that was truncated is told
+    from one that was made again.
     """
 
     offset: int
@@ -41,6 +45,7 @@ class LogOffset(NamedTuple):
     log_start: int = 0
     crossed: int = 0
     epoch: int = 0
+    topic: int = 0
 
     @property
     def is_exact(self) -> bool:
@@ -147,6 +152,8 @@ class LogFollower:
         """
         if at.segment is None:
             return self._sought(at)
+        if self._is_another_topic(at):
+            return self._made_again("it has another topic id", at.offset)
         number = self._number(at.segment)
         if number is None or not self._holds(number, at):
             return self._moved(number, at)
@@ -266,10 +273,27 @@ class LogFollower:
                    f"micro-batch was planned ({_named(end.segment)}, {what})")
 
     def is_at_end(self, at: LogOffset) -> bool:
-        """Is nothing new there, by sizes alone?"""
+        """Is nothing new there, by sizes and the topic id alone?"""
         last = len(self.files) - 1
         return self._id(last) == at.segment and self._size(last) == at.position and not (
-            0 <= self._base(0) < at.log_start)
+            0 <= self._base(0) < at.log_start) and not self._is_another_topic(at)
+
+    @once
+    def _topic(self) -> int:
+        """The mark of the topic id; 0: not known, as in a store, where no broker truncates."""
+        path = f"{self.files[-1].path.rpartition('/')[0]}/partition.metadata"
+        if is_url(path):
+            return 0
+        try:
+            return crc32(read_partition_metadata(path).topic_id.bytes)
+        except (OSError, KwireError):
+            return 0
+
+    def _is_another_topic(self, at: LogOffset) -> bool:
+        return at.topic != 0 and self._topic not in (0, at.topic)
+
+    def _is_same_topic(self, at: LogOffset) -> bool:
+        return at.topic != 0 and at.topic == self._topic
 
     # segments by number
 
@@ -326,7 +350,7 @@ class LogFollower:
         if head is None:
             head = crc32(self._segment(number).file.read(0, min(RECORD_BATCH_OVERHEAD, self._size(number))))
         return LogOffset(offset, self._id(number), position, size, crc32(first_bytes), head, before.log_start,
-                         epoch=max(leader_epoch, -1) + 1)
+                         epoch=max(leader_epoch, -1) + 1, topic=self._topic or before.topic)
 
     def _after(self, number: int, header: BatchHeader, offset: int, before: LogOffset | None = None) -> LogOffset:
         """The place after a batch."""
@@ -393,7 +417,8 @@ class LogFollower:
                     f"{newest.partition_leader_epoch}, the records before offset {due} were of epoch {at.epoch - 1} "
                     "when they were read")
             head = next(self._headers(0), None) if number == 0 == self._base(0) else None
-            if head is not None and head[0].partition_leader_epoch >= at.epoch:  # nothing is left of what was read
+            nothing_left = head is not None and head[0].partition_leader_epoch >= at.epoch
+            if nothing_left and not self._is_same_topic(at):
                 return self._made_again(what, due)
             return self._rewritten(holder, what, at)
         if found is not None and found.base_offset < due:  # the batch of the offset that was read last
@@ -404,7 +429,7 @@ class LogFollower:
                 self._compacted(holder)
                 return following or place
             batch = f"offset {due - 1} is in another batch (base offset {found.base_offset}, byte {found.position})"
-            if self._has_head(number, at):
+            if self._is_same_topic(at) or self._has_head(number, at):
                 return self._rewritten(holder, batch, at)
             return self._made_again(f"{batch}, and {_named(at.segment)} is another", due)
         if found is not None or (holder + 1 < len(self.files) and not self._is_cut(holder)):
@@ -416,9 +441,10 @@ class LogFollower:
             return self._after(holder, before, due, at)
         end = max(self._base(holder), 0) if before is None else before.last_offset + 1
         is_emptied = number is not None and self._size(number) == 0 < self._base(number)
-        if number is not None and (is_emptied or self._has_head(number, at)):
-            self._lost(f"{self.name}: {self._path(number)} was truncated to {self._size(number)} bytes after "
-                       f"{at.position} had been read: the log ends at offset {end}, expected offset {due} next")
+        if is_emptied or self._is_same_topic(at) or self._has_head(number, at):
+            cut = f"the log was truncated, {_named(at.segment)} is gone" if number is None else (
+                f"{self._path(number)} was truncated to {self._size(number)} bytes after {at.position} had been read")
+            self._lost(f"{self.name}: {cut}: the log ends at offset {end}, expected offset {due} next")
             place = self._begin(holder) if before is None else self._after(holder, before, end, at)
             return place._replace(log_start=at.log_start)
         return self._made_again(f"the log ends at offset {end}", due)
