@@ -9,10 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from kwire import Record
 from kwire.storage import LogDirectory, LogSegment
 from kwire.storage.batches import scanner
 from kwire.storage.isolation.transactions import FirstMarkers, Transactions
-from tests.storage.making import aborted_index, batch, in_transaction, marker, offsets, write_segment
+from tests.storage.making import aborted_index, batch, in_transaction, marker, offsets, producer_snapshot, write_segment
 
 pytestmark = pytest.mark.quick
 
@@ -149,6 +150,31 @@ def test_epochs_and_a_damaged_marker(tmp_path: Path) -> None:
         for offset in pa.table(piece)["offset"].to_pylist()
     ]
     assert rows == [4, 5, 6]
+
+
+@pytest.mark.parametrize("known", ["nothing", "snapshot", "aborted"])
+def test_a_damaged_marker_is_the_same_to_all_ways_to_read(known: str, tmp_path: Path) -> None:
+    """What .txnindex files and producer snapshots say of it counts; without them the transaction is open."""
+    folder, bad = tmp_path / "t-0", bytearray(marker(3, 1, known != "aborted"))
+    bad[-1] ^= 1
+    path = write_segment(folder, 0, [in_transaction(0, 1)])
+    path.write_bytes(path.read_bytes() + bad + batch(4))
+    write_segment(folder, 7, [batch(7)])
+    if known == "aborted":
+        aborted_index(path, [(1, 0, 3, 4)])
+    if known != "nothing":
+        producer_snapshot(folder, 7, {1: -1})
+    partition = LogDirectory(tmp_path)["t", 0]
+    first = [0, 1, 2] if known == "snapshot" else []
+    pieces = partition.column_batches(("offset",), committed=True, errors="keep")
+    assert [offset for piece in pieces for offset in pa.table(piece)["offset"].to_pylist()] == [*first, *range(4, 10)]
+    columns = partition.columns(("offset",), committed=True, errors="keep")
+    assert pa.table(columns)["offset"].to_pylist() == [*first, *range(4, 10)]
+    records = partition.read(committed=True, errors="keep")
+    assert offsets(one for one in records if isinstance(one, Record)) == [*first, *range(4, 10)]
+    found = partition.segments[0].transactions()
+    assert found == Transactions(
+        [(1, 0, 3)] if known == "aborted" else [], [(1, 0)] if known == "nothing" else [])
 
 
 def test_control_records_only_where_asked(folder: Path) -> None:

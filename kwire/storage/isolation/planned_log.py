@@ -202,7 +202,7 @@ class PlannedLog:
         found: dict[int, int | None] = {}
         here: dict[int, int] = {}
         for producer, offset in pending.items():
-            kind, since = self._by_files(number, producer, offset)
+            kind, since = self.by_files(number, producer, offset)
             if kind is not None:
                 found[producer] = kind
             elif since > number:
@@ -216,8 +216,11 @@ class PlannedLog:
                 found[producer] = self._by_heads(number + 1, producer, offset) if kind is None else kind
         return found
 
-    def _by_files(self, number: int, producer: int, offset: int) -> tuple[int | None, int]:
-        """(ABORT, COMMIT or None, number of the segment from which on the heads would have to tell)."""
+    def by_files(self, number: int, producer: int, offset: int) -> tuple[int | None, int]:
+        """How a transaction ends by .txnindex files and producer snapshots; offset: of a batch, in that segment.
+
+        (ABORT, COMMIT or None, number of the segment from which on the heads would have to tell).
+        """
         ended, ongoing = self.snapshots.around(producer, offset)
         since = number if ongoing is None else max(number, self.number_of(ongoing))
         if ended is None:

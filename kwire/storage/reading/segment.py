@@ -16,7 +16,7 @@ from kwire.storage.batches import scanner
 from kwire.storage.batches.batch_header import BatchHeader, examine
 from kwire.storage.computed_once import once
 from kwire.storage.isolation.planned_log import LogEnd, PlannedLog, PlannedSegment, names_beside, planned_log
-from kwire.storage.isolation.transactions import Transactions, find_transactions, markers_after
+from kwire.storage.isolation.transactions import ABORT, Transactions, find_transactions, markers_after
 from kwire.storage.places.discovery import SideFiles, beside, later_segments, offset_in_name, place_of
 from kwire.storage.places.file_kinds import check_segment
 from kwire.storage.places.filesystem import SpooledFile, is_url, located, open_file, open_unnamed, plain, shown
@@ -447,7 +447,12 @@ class LogSegment:
             return plan.log.marker_after(plan.number_of(self), producer)
 
         def after(pending: dict[int, int], position: int) -> Iterator[tuple[int, int, int]]:
-            return markers_after(file, position, pending, later, limit)
+            yield from markers_after(file, position, pending, later, limit)
+            for producer, offset in list(pending.items()):  # still open, or its marker is damaged
+                kind, _ = plan.log.by_files(plan.number_of(self), producer, offset)
+                if kind is not None:
+                    entry = plan.log.aborted().at(producer, offset) if kind == ABORT else None
+                    yield producer, -1 if entry is None else entry[1], kind
 
         return find_transactions(
             file, start, limit if end is None else end, after, lambda: plan.log.aborted(), limit,
