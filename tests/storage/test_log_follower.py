@@ -416,6 +416,15 @@ def test_a_log_of_another_topic_id_is_another_one(base: int, end: int, tmp_path:
     assert log.lost[0].startswith("t-0 was deleted and made again: it has another topic id; expected offset 6")
 
 
+def test_a_topic_id_in_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = segment(tmp_path / "t-0", 0, batch(0))
+    with_id(path.parent, 1)
+    monkeypatch.chdir(path.parent)
+    files = discover(path.name)
+    at = LogFollower("t-0", files, open_segment=lambda file: LogSegment(file.path), lost=pytest.fail, warn=pytest.fail)
+    assert files[0].path == path.name and at.advance(at.start()).topic
+
+
 def test_a_topic_id_that_is_not_known_yet_or_any_more(tmp_path: Path) -> None:
     """As on the way from ZooKeeper to KRaft: then the batches alone say what became of the log."""
     log, path = Log(tmp_path / "t-0"), segment(tmp_path / "t-0", 0, batch(0))

@@ -281,7 +281,8 @@ class LogFollower:
     @once
     def _topic(self) -> int:
         """The mark of the topic id; 0: not known, as in a store, where no broker truncates."""
-        path = f"{self.files[-1].path.rpartition('/')[0]}/partition.metadata"
+        last = self.files[-1].path
+        path = f"{last[: last.rfind('/') + 1]}partition.metadata"
         if is_url(path):
             return 0
         try:
