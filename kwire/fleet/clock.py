@@ -124,6 +124,9 @@ class Timer:
                 seconds = self._ring()
             except MemoryError:  # another time
                 seconds = _AGAIN
+            except Exception as error:  # what else is due must not wait for ever
+                asyncio.get_running_loop().call_exception_handler({"message": "a timer failed", "exception": error})
+                seconds = _AGAIN
             if seconds is None:
                 return
             self._due = self._clock.elapsed() + max(seconds, _SHORTEST)

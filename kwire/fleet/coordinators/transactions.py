@@ -117,7 +117,7 @@ class TransactionCoordinator:
         known = self.transactions.get(transactional_id)
         if known is None or known.producer_id != producer_id:
             raise ApiError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-        if known.epoch != epoch:
+        if known.epoch != epoch or epoch > _LARGEST_EPOCH:  # that one only fences: no producer was given it
             raise ApiError(ErrorCode.PRODUCER_FENCED)
         return known
 
