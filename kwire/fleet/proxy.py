@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import uuid
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from random import Random
@@ -15,7 +15,7 @@ from typing import Any
 from kwire import schema
 from kwire.capture.exchange import Direction
 from kwire.capture.recorder import Recorder
-from kwire.capture.tap import connected, reason
+from kwire.capture.tap import connected, peer, reason
 from kwire.codec.arguments import check_ints, check_type
 from kwire.codec.frames import (
     FrameReader,
@@ -42,6 +42,7 @@ MOST_WAITING = 64 << 20  # bytes of the requests of a connection that wait for t
 _READ_BYTES = 1 << 18
 _HOST = "127.0.0.1"
 _LAST_BYTES = 30.0  # seconds that each side may take to read them
+_IDS = "node_id", "broker_id", "leader_id"  # fields beside the address of a broker
 _SIZE_BYTES = 4  # of the size that begins a frame
 
 
@@ -235,7 +236,7 @@ class Proxy(InThread):
         """Pass on both directions until one of them ends."""
         recorder = self.recorder
         recording = None if recorder is None else recorder.open(
-            str(Address(*line.writer.get_extra_info("peername")[:2])), str(line.broker))
+            str(Address(*peer(line.writer))), str(line.broker))
 
         def seen(direction: Direction, data: bytes) -> None:
             if recorder is not None and recording is not None:
@@ -250,8 +251,12 @@ class Proxy(InThread):
         try:
             done, _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
             for one in done:
-                with contextlib.suppress(OSError, KwireError):
+                try:
                     one.result()
+                except OSError:
+                    pass
+                except KwireError as error:
+                    self._say(f"{line.broker}: {error}")
             for one in both:
                 one.cancel()
             for side in (line.writer, line.upstream):
@@ -363,8 +368,7 @@ class Proxy(InThread):
             if row.port <= 0:
                 continue
             broker = Address(row.host, row.port)
-            node = next((value for name in ("node_id", "broker_id") if isinstance(
-                value := getattr(row, name, None), int)), -1)
+            node = next((value for name in _IDS if isinstance(value := getattr(row, name, None), int)), -1)
             if node >= 0:
                 self._nodes[broker] = node
             row.host, row.port = await self._address_here(broker, client)
@@ -391,15 +395,20 @@ def _newest(key: int, there: int) -> int:
     return schema.message(f"{name}Request").valid_versions.high if _names_brokers(name) else there
 
 
+def _is_broker(fields: Iterable[Field]) -> bool:
+    """Whether a struct has the address of a broker: with its id. Applications of Kafka Streams have one too."""
+    names = {field.snake_name for field in fields}
+    return names >= {"host", "port"} and not names.isdisjoint(_IDS)
+
+
 def _has_address(fields: tuple[Field, ...]) -> bool:
-    return {"host", "port"} <= {field.snake_name for field in fields} or any(
-        _has_address(field.fields) for field in fields)
+    return _is_broker(fields) or any(_has_address(field.fields) for field in fields)
 
 
 def _brokers_in(row: Any, fields: tuple[Field, ...], version: int) -> list[Any]:
-    """The structs with a host and a port in a message."""
+    """The structs with the address of a broker in a message."""
     present = [field for field in fields if version in field.versions]
-    rows = [row] if {"host", "port"} <= {field.snake_name for field in present} else []
+    rows = [row] if _is_broker(present) else []
     for field in present:
         if field.fields and _has_address(field.fields):
             value = getattr(row, field.snake_name)

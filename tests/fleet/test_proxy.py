@@ -205,17 +205,36 @@ def test_a_response_that_nobody_asked_for() -> None:
     assert asyncio.run(talk()) == [] and not raised
 
 
+def test_the_addresses_of_applications_stay() -> None:
+    """Those of Kafka Streams (KIP-1071) are no brokers, and clients choose them: nothing is opened for them."""
+    answer = messages.StreamsGroupHeartbeatResponse
+    endpoint = answer.EndpointToPartitions(user_endpoint=answer.Endpoint(host="10.1.2.3", port=8080))
+    ranges = {**RANGES, "StreamsGroupHeartbeat": (0, 0)}
+
+    async def talk() -> None:
+        async with fake.Broker(ranges, lambda _: answer(partitions_by_user_endpoint=[endpoint])) as broker, (
+                Proxy(broker.address)) as proxy, connect(proxy.bootstrap) as connection:
+            got = await connection.send(messages.StreamsGroupHeartbeatRequest(group_id="g", member_id="m"))
+            [row] = got.partitions_by_user_endpoint
+            assert (row.user_endpoint.host, row.user_endpoint.port) == ("10.1.2.3", 8080)
+            assert len(proxy._servers) == 1
+
+    asyncio.run(talk())
+
+
 def test_a_cluster_of_too_many_brokers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kwire.fleet.proxy.MOST_LISTENERS", 4)
     row = messages.MetadataResponse.MetadataResponseBroker
     metadata = messages.MetadataResponse(brokers=[row(node_id=at, host="127.0.0.1", port=1 + at) for at in range(9)])
 
     async def talk() -> None:
-        async with fake.Broker(RANGES, lambda _: metadata) as broker, Proxy(broker.address) as proxy:
+        said = list[str]()
+        async with fake.Broker(RANGES, lambda _: metadata) as broker, Proxy(broker.address, say=said.append) as proxy:
             with pytest.raises(BrokerConnectionError, match="closed the connection"):
                 async with connect(proxy.bootstrap) as connection:
                     await connection.send(messages.MetadataRequest(topics=[]))
             assert len(proxy._servers) == 4
+        assert any("too many brokers for a Proxy" in line for line in said)
 
     asyncio.run(talk())
 
