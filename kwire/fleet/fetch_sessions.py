@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from kwire.fleet.apis.registry import Call
 
 SLOTS = 1000  # max.incremental.fetch.session.cache.slots
+MOST_OF_ONE, MOST_PARTITIONS = 10_000, 100_000  # partitions of a session, and of all sessions of a node
+IDLE = 120.0  # seconds: min.incremental.fetch.session.eviction.ms
 _LARGEST = (1 << 31) - 1
 _NO_ID = uuid.UUID(int=0)
 
@@ -31,6 +33,7 @@ class FetchSession:
     def __init__(self, by_id: bool) -> None:
         self.by_id = by_id  # whether it names topics by their ids
         self.id, self.epoch, self.incremental = 0, 1, False
+        self.used = 0.0  # of Clock.elapsed
         self.partitions: dict[FetchKey, Any] = {}
         self._said: dict[FetchKey, tuple[int, int, int]] = {}
 
@@ -57,7 +60,11 @@ class FetchSession:
 
 
 class FetchSessions:
-    """The sessions of one node. With all slots taken a new one is not made: clients go on without."""
+    """The sessions of one node. Where there is no room for one, clients go on without.
+
+    A session that was not used for IDLE seconds makes room for others (FetchSessionCache.tryEvict). Unlike Kafka's, a
+    session has MOST_OF_ONE partitions at most, and all together MOST_PARTITIONS.
+    """
 
     def __init__(self, slots: int = SLOTS) -> None:
         self._slots = slots
@@ -76,7 +83,7 @@ class FetchSessions:
             self._sessions.pop(session_id, None)
             session = FetchSession(call.version >= 13)
             self._take(session, call)
-            if epoch == 0 and len(self._sessions) < self._slots:
+            if epoch == 0 and self._has_room(session, call.cluster.clock.elapsed()):
                 self._last = self._last % _LARGEST + 1
                 session.id = self._last
                 self._sessions[session.id] = session
@@ -90,10 +97,26 @@ class FetchSessions:
             raise ApiError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
         known.incremental, known.epoch = True, known.epoch % _LARGEST + 1
         self._take(known, call)
-        if known.partitions:
-            return known
-        del self._sessions[session_id]  # nothing is left of it
-        return FetchSession(known.by_id)
+        del self._sessions[session_id]
+        if not known.partitions:  # nothing is left of it
+            return FetchSession(known.by_id)
+        if not self._has_room(known, call.cluster.clock.elapsed()):
+            raise ApiError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)  # the client begins again
+        self._sessions[session_id] = known
+        return known
+
+    def _has_room(self, session: FetchSession, now: float) -> bool:
+        """May a session be kept? Those that are idle go, as far as needed. It is used now."""
+        session.used, size = now, len(session.partitions)
+        if size > MOST_OF_ONE:
+            return False
+        kept = sum(len(one.partitions) for one in self._sessions.values())
+        while len(self._sessions) >= self._slots or kept + size > MOST_PARTITIONS:
+            idle = next(iter(self._sessions.values()), None)  # the one that was used last of all is the last
+            if idle is None or now - idle.used <= IDLE:
+                return False
+            kept -= len(self._sessions.pop(idle.id).partitions)
+        return True
 
     def _take(self, session: FetchSession, call: Call) -> None:
         by_id = call.version >= 13

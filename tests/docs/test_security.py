@@ -75,7 +75,9 @@ LIMITS: dict[str, list[int]] = {
     "configs in a": [configs._MOST_CONFIGS, configs._LONGEST_VALUE],
     "records of a batch that a": [partition_log.MOST_REASONS],
     "events of a": [faults.MOST_EVENTS, faults.MOST_EVENT_TEXT],
-    "bytes of a `Fleet`'s answer": [fetch.MOST_BYTES, fetch_sessions.SLOTS],
+    "bytes of a `Fleet`'s answer": [fetch.MOST_BYTES],
+    "fetch sessions of a node": [
+        fetch_sessions.SLOTS, fetch_sessions.MOST_OF_ONE, fetch_sessions.MOST_PARTITIONS],
     "nodes of a": [fleet.MOST_NODES],
     "topic ids whose names": [proxy.MOST_NAMES],
     "brokers of the cluster that": [proxy.MOST_LISTENERS, proxy.MOST_WAITING],

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,10 +22,11 @@ import trustme
 
 import kwire
 from kwire import messages
-from kwire.fleet import ApiError, Clock, Fleet, ManualClock, Proxy
+from kwire.fleet import ApiError, Clock, Fleet, ManualClock, Proxy, fetch_sessions
 from kwire.fleet import faults as fleet_faults
 from kwire.fleet.apis import acls as acls_api
 from kwire.fleet.apis import fetch as fetch_api
+from kwire.fleet.clock import Timer
 from kwire.net import BrokerConnectionError, BrokerTimeoutError, SyncConnection, connect, connect_sync
 from kwire.schema.error_codes import ErrorCode
 from tests.fleet.test_apis import batch, fetch, produce
@@ -96,6 +98,90 @@ def test_a_shorter_transaction_is_aborted_in_its_own_time(fleet: Fleet, connecti
     fleet.advance(2)
     eventually(lambda: {name: one.state for name, one in fleet.cluster.transactions.transactions.items()} == {
         "long": "Ongoing", "short": "CompleteAbort"})
+
+
+def test_the_epoch_that_fences_begins_no_transaction(fleet: Fleet, connection: SyncConnection) -> None:
+    """It has none after it: a transaction in it could not be aborted, nor those that are late with it."""
+    ours = begin(connection, "last", 1_000)
+    known = fleet.cluster.transactions.transactions
+    known["last"] = replace(known["last"], epoch=(1 << 15) - 2)
+    fleet.advance(2)
+    eventually(lambda: known["last"].state == "CompleteAbort")
+    assert known["last"].epoch == (1 << 15) - 1
+    answer = connection.send(messages.AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id="last", v3_and_below_producer_id=ours["producer_id"],
+        v3_and_below_producer_epoch=(1 << 15) - 1,
+        v3_and_below_topics=[messages.AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(name="t", partitions=[0])]), 3)
+    [topic] = answer.results_by_topic_v3_and_below
+    assert topic.results_by_partition[0].partition_error_code in (E.PRODUCER_FENCED, E.INVALID_PRODUCER_EPOCH)
+    begin(connection, "other", 1_000)
+    fleet.advance(2)
+    eventually(lambda: known["other"].state == "CompleteAbort")
+
+
+def test_a_timer_goes_on_after_an_error(fleet: Fleet) -> None:
+    rings, reported = list[int](), list[Any]()
+
+    def ring() -> None:
+        rings.append(1)
+        if len(rings) == 1:
+            raise KeyError("x")
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context["exception"]))
+        clock = ManualClock()
+        timer = Timer(clock, ring)
+        timer.within(1)
+        while len(rings) < 2:
+            await asyncio.sleep(0)
+            clock.advance(1)
+        timer.close()
+
+    asyncio.run(asyncio.wait_for(main(), 20))
+    assert [type(error) for error in reported] == [KeyError]
+
+
+def fetched(connection: SyncConnection, session: int, epoch: int, *partitions: int) -> Any:
+    request = messages.FetchRequest
+    rows = [request.FetchPartition(partition=at, partition_max_bytes=1000) for at in partitions]
+    return connection.send(request(
+        max_wait_ms=0, session_id=session, session_epoch=epoch,
+        topics=[request.FetchTopic(topic="nope", partitions=rows)] if rows else []), 12)
+
+
+def test_fetch_sessions_are_bound_by_their_partitions(
+    fleet: Fleet, connection: SyncConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetch_sessions, "MOST_OF_ONE", 10)
+    monkeypatch.setattr(fetch_sessions, "MOST_PARTITIONS", 25)
+    assert fetched(connection, 0, 0, *range(11)).session_id == 0  # answered, without a session
+    first, second = (fetched(connection, 0, 0, *range(10)).session_id for _ in range(2))
+    assert first and second and fetched(connection, 0, 0, *range(10)).session_id == 0
+    assert fetched(connection, second, 1, 10).error_code == E.FETCH_SESSION_ID_NOT_FOUND  # it grew too large, and went
+    fleet.advance(119)
+    assert fetched(connection, first, 1).error_code == 0
+    third = fetched(connection, 0, 0, *range(9)).session_id
+    fleet.advance(2)
+    assert third and fetched(connection, 0, 0, *range(10)).session_id == 0
+    fleet.advance(121)
+    assert fetched(connection, third, 1).error_code == 0
+    assert fetched(connection, 0, 0, *range(10)).session_id  # in the place of the first one, which was idle
+    assert fetched(connection, first, 2).error_code == E.FETCH_SESSION_ID_NOT_FOUND
+
+
+def test_others_are_served_while_a_fetch_of_many_partitions_is_read(
+    fleet: Fleet, connection: SyncConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = []
+    inner = asyncio.sleep
+
+    async def noted(seconds: float) -> None:
+        turns.append(seconds)
+        await inner(seconds)
+
+    monkeypatch.setattr(fetch_api.asyncio, "sleep", noted)
+    assert len(fetched(connection, 0, -1, *range(5000)).responses[0].partitions) == 5000
+    assert turns.count(0) >= 5
 
 
 def test_a_shorter_session_ends_in_its_own_time(fleet: Fleet, connection: SyncConnection) -> None:

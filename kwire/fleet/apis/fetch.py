@@ -21,6 +21,7 @@ _UNKNOWN = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 _FIRST_WITH_IDS, _FIRST_WITH_LEADERS = 13, 16
 _ALWAYS_ZSTD = "4.0"
 _CONVERTS_LAZILY = "2.0"  # KIP-283
+_AT_ONCE = 1000  # partitions
 MOST_BYTES = 55 << 20  # of an answer, but for a first batch that is larger: the broker's fetch.max.bytes (KIP-541)
 
 
@@ -41,7 +42,7 @@ async def fetch(call: Call) -> Any:
             log.watchers[changed] = None
         while True:
             changed.clear()
-            rows = _read(call, session.partitions)
+            rows = await _read(call, session.partitions)
             enough = sum(len(row.records or b"") for _, row in rows) >= message.min_bytes
             left = deadline - clock.elapsed()
             if enough or waited or left <= 0 or any(row.error_code for _, row in rows):
@@ -75,12 +76,14 @@ def _partition(call: Call, key: FetchKey) -> Partition:
     return call.cluster.partition(key.topic, key.partition)
 
 
-def _read(call: Call, wanted: dict[FetchKey, Any]) -> list[tuple[FetchKey, Any]]:
+async def _read(call: Call, wanted: dict[FetchKey, Any]) -> list[tuple[FetchKey, Any]]:
     """The rows of partitions as they are asked for, those of unknown ones last."""
     left = min(call.message.max_bytes, MOST_BYTES) if call.version >= 3 else MOST_BYTES
     rows, unknown = list[tuple[FetchKey, Any]](), list[tuple[FetchKey, Any]]()
     anything = False
-    for key, one in wanted.items():
+    for number, (key, one) in enumerate([*wanted.items()]):
+        if number % _AT_ONCE == _AT_ONCE - 1:
+            await asyncio.sleep(0)  # others are served meanwhile
         row = messages.FetchResponse.PartitionData(partition_index=key.partition, high_watermark=-1)
         try:
             _read_partition(call, _partition(call, key), one, row, min(left, one.partition_max_bytes), not anything)
