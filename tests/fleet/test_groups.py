@@ -238,6 +238,32 @@ def test_a_silent_member_is_removed_by_the_clock(fleet: Fleet, connection: SyncC
     assert beat(connection, first.member_id, 1) == E.UNKNOWN_MEMBER_ID
 
 
+@pytest.mark.parametrize("silent", ["leader", "follower"])
+def test_a_member_that_sends_no_sync_group_is_removed(
+    silent: str, fleet: Fleet, connection: SyncConnection
+) -> None:
+    """After the rebalance timeout, though it heartbeats (KAFKA-12890)."""
+    with connect_sync(fleet.bootstrap) as other, ThreadPoolExecutor(2) as pool:
+        ids = [join(one).member_id for one in (connection, other)]
+        answers = [pool.submit(join, one, member) for one, member in zip((connection, other), ids, strict=True)]
+        leader = answers[0].result(10).leader
+        [follower] = {*ids} - {leader}
+        assert answers[1].result(10).leader == leader
+        gone, stays = (leader, follower) if silent == "leader" else (follower, leader)
+        waiting = pool.submit(sync, other, stays, 1)
+        for _ in range(3):
+            assert beat(connection, gone, 1) == 0
+            fleet.advance(8)
+            if silent == "follower":
+                assert waiting.result(10).error_code == 0
+                beat(other, stays, 1)
+        if silent == "leader":
+            assert waiting.result(10).error_code == E.REBALANCE_IN_PROGRESS
+        assert beat(connection, gone, 1) == E.UNKNOWN_MEMBER_ID
+        again = join(other, stays)
+    assert (again.error_code, again.generation_id, again.leader) == (0, 2, stays)
+
+
 class SetClock(ManualClock):
     """One whose time of day is set, as by NTP or after a machine slept."""
 

@@ -141,6 +141,9 @@ class Group(CommittedOffsets):
         self.pending: dict[str, float] = {}  # ids that were given out, not joined yet (KIP-394) -> until when
         self._rebalance: asyncio.Task[None] | None = None
         self._expiry = Timer(clock, self._expire)
+        self._unsynced: set[str] = set()  # ids of the members that have sent no SyncGroup in this generation
+        self._sync_end = 0.0  # until when they may
+        self._syncs = Timer(clock, self._drop_unsynced)
 
     # membership
 
@@ -191,6 +194,9 @@ class Group(CommittedOffsets):
         del self.members[old.id]
         self.members[member_id] = member
         self._joined.discard(old.id)
+        if old.id in self._unsynced:
+            self._unsynced.remove(old.id)
+            self._unsynced.add(member_id)
         if self.leader == old.id:
             self.leader = member_id
         if member.instance_id is not None:
@@ -209,6 +215,7 @@ class Group(CommittedOffsets):
             self.prefer(member, [])
             self._supported += Counter()  # those that nobody has are forgotten
         self._joined.discard(member.id)
+        self._unsynced.discard(member.id)
         if self.leader == member.id:
             self.leader = next(iter(self.members), None)
 
@@ -274,6 +281,7 @@ class Group(CommittedOffsets):
                 member.assignment = b""
         most = _INITIAL_DELAY if self.state == EMPTY else math.inf
         self.state = PREPARING
+        self._unsynced.clear()
         if self._rebalance is not None:
             self._rebalance.cancel()
         self._rebalance = asyncio.ensure_future(self._time_out(most))
@@ -313,6 +321,21 @@ class Group(CommittedOffsets):
                 member.joined.set_result(None)
             member.joined = None
         self._joined.clear()
+        longest = max(member.rebalance_timeout for member in self.members.values())
+        if longest > 0:
+            self._unsynced = set(self.members)
+            self._sync_end = self._clock.elapsed() + longest
+            self._syncs.within(longest)
+
+    def _drop_unsynced(self) -> float | None:
+        """Remove the members that sent no SyncGroup within the longest rebalance timeout (KAFKA-12890)."""
+        left = self._sync_end - self._clock.elapsed()
+        if not self._unsynced or left > 0:
+            return left if self._unsynced else None
+        for member_id in list(self._unsynced):
+            self.take_out(self.members[member_id])
+        self.settle()
+        return None
 
     async def join(self, member: Member) -> None:
         """Wait for the next generation. Raises ApiError."""
@@ -332,6 +355,7 @@ class Group(CommittedOffsets):
         """The leader's assignment for a member. Raises ApiError: REBALANCE_IN_PROGRESS and others."""
         if self.state == PREPARING:
             raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
+        self._unsynced.discard(member.id)
         if self.state == COMPLETING:
             if member.synced is None or member.synced.done():
                 member.synced = asyncio.get_running_loop().create_future()
@@ -352,5 +376,6 @@ class Group(CommittedOffsets):
     def close(self) -> None:
         """End its timers."""
         self._expiry.close()
+        self._syncs.close()
         if self._rebalance is not None:
             self._rebalance.cancel()
