@@ -6,8 +6,8 @@ import re
 
 # Kafka's configs of type PASSWORD, and what plug-ins call theirs
 SECRET_SETTING = re.compile(
-    r"passw|passphrase|secret|jaas|keystore\.(?:key|certificate)|truststore\.certificates|credential|token|private.?key"
-    r"|api.?key|master\.key", re.I)  # fmt: skip
+    r"passw|passphrase|secret|jaas|keystore\.(?:key|certificate)|truststore\.certificates|credential|token"
+    r"|(?:private|account|access|shared|api|master)[._-]?key|connection[._-]?string", re.I)  # fmt: skip
 
 # fields of messages that are secrets or may contain one: of SASL, SCRAM, delegation tokens and Envelopes
 SECRET_FIELDS = frozenset((

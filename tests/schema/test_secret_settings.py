@@ -19,6 +19,12 @@ def test_every_password_of_a_broker_is_a_secret() -> None:
     assert [name for name in passwords if not SECRET_SETTING.search(name)] == []
 
 
+def test_what_plug_ins_call_their_secrets() -> None:
+    for name in ("rsm.config.storage.azure.account.key", "rsm.config.azure.connection.string", "s3.secret.access.key",
+                 "storage.sas.token", "gcs.credentials.json", "confluent.license.api_key"):
+        assert SECRET_SETTING.search(name)
+
+
 def test_ordinary_settings_are_shown() -> None:
     for name in ("ssl.keystore.location", "ssl.keystore.type", "ssl.truststore.location", "retention.ms"):
         assert not SECRET_SETTING.search(name)
