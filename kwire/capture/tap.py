@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from errno import ECONNRESET
 from ipaddress import ip_address
 
 from kwire.capture.exchange import Direction
@@ -83,11 +84,17 @@ class Tap:
         except (OSError, TimeoutError) as error:
             self.say(f"{Address(*self.target)}: {reason(error)}")
             return
-        if self._is_here(to_broker):
+        try:
+            loops = self._is_here(to_broker)
+            client = str(Address(*peer(writer)))
+        except OSError as error:  # one of the two was reset at once
+            to_broker.transport.abort()
+            self.say(f"{Address(*self.target)}: {reason(error)}")
+            return
+        if loops:
             to_broker.transport.abort()
             self.say(f"{Address(*self.target)}: it is where the tap itself listens")
             return
-        client = str(Address(*writer.get_extra_info("peername")[:2]))
         recording = self.recorder.open(client, str(Address(*self.target)))
         pumps = [
             asyncio.create_task(self._pump(reader, to_broker, recording, "request")),
@@ -108,7 +115,7 @@ class Tap:
 
     def _is_here(self, to_broker: asyncio.StreamWriter) -> bool:
         """Does a connection lead to the tap itself, which would connect again and again?"""
-        (host, port), own = to_broker.get_extra_info("peername")[:2], to_broker.get_extra_info("sockname")[0]
+        (host, port), own = peer(to_broker), to_broker.get_extra_info("sockname")[0]
         listens = [name.getsockname()[:2] for name in self._server.sockets]
         return (host, port) in listens or (host == own and any(
             port == at and ip_address(where).is_unspecified for where, at in listens))
@@ -123,6 +130,15 @@ class Tap:
             await asyncio.sleep(0)  # let others run: read and drain may return at once
         with suppress(OSError):
             writer.write_eof()
+
+
+def peer(writer: asyncio.StreamWriter) -> tuple[str, int]:
+    """Host and port of the other side of a connection. Raises OSError for one that was reset before it was asked."""
+    address = writer.get_extra_info("peername")
+    if address is None:
+        raise ConnectionResetError(ECONNRESET, os.strerror(ECONNRESET))
+    host, port = address[:2]
+    return host, port
 
 
 async def connected(host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
