@@ -230,6 +230,7 @@ class Cluster:
         controller cannot do what is asked: a dry run and UNSAFE need UpdateFeatures v1 (3.3). Raises ValueError without
         updates, BrokerConnectionError if no controller takes the request within the timeout.
         """
+        self._check_open()
         return await update_features(self, updates, dry_run)
 
     async def refresh(self) -> None:
