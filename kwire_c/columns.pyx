@@ -579,10 +579,13 @@ cdef class Markers:
     cdef dict of_producer  # producer id -> list of (source, position, aborted), in order
     cdef dict next_of
 
-    def __cinit__(self, list blocks not None, bint verify_crc, Py_ssize_t limit):
+    cdef list bad  # unreadable markers, as BadBatches; None: the first one is raised
+
+    def __cinit__(self, list blocks not None, bint verify_crc, Py_ssize_t limit, list bad):
         cdef int32_t source
         self.of_producer = {}
         self.next_of = {}
+        self.bad = bad
         for source in range(len(blocks)):
             self.scan(blocks[source], source, verify_crc, limit)
 
@@ -612,8 +615,12 @@ cdef class Markers:
                         kind = kw_control_type(heads.block, &marker) if heads.left else -1
                         if kind == 0 or kind == 1:
                             self.of_producer.setdefault(head.producer_id, []).append((source, at, kind == 0))
-                except KwireError:
-                    pass  # reported when the batches are read
+                except KwireError as error:
+                    error.source = source
+                    if self.bad is None or isinstance(error, MissingCodecError):
+                        raise
+                    error.__traceback__ = None
+                    self.bad.append(BadBatch(at, PyBytes_FromStringAndSize(<const char *> data, size), error, source))
             at += size
         return 0
 
@@ -855,7 +862,8 @@ def gather(inputs, tuple fields, *, committed=False, control=False, views=False,
     if decide is not None:
         gatherer.decide = decide
     elif committed:
-        gatherer.decide = Markers(blocks, verify_crc, gatherer.limit).keep
+        bad = [] if control else gatherer.bad  # as rows they are reported when they are read
+        gatherer.decide = Markers(blocks, verify_crc, gatherer.limit, bad if gatherer.keep else None).keep
     gatherer.budget = budget
     gatherer.begin_chunk()
     stopped = None
@@ -873,7 +881,14 @@ def gather(inputs, tuple fields, *, committed=False, control=False, views=False,
         if gatherer.unpacked > budget:
             stopped = origin + <Py_ssize_t> gatherer.run.at
             break
+    if committed:
+        gatherer.bad.sort(key=by_place)
     return make_columns(fields, gatherer.chunks, gatherer.bad, gatherer.tail, stopped)
+
+
+def by_place(batch):
+    """What BadBatches are sorted by."""
+    return batch.source, batch.position
 
 
 cdef enum:

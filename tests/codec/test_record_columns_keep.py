@@ -7,6 +7,7 @@ import json
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -75,3 +76,24 @@ def test_an_error_keeps_nothing_of_what_was_decompressed(codec: str, read: Calla
             assert kept[1] < 20 * (len(bad) + 1024) + (256 << 10)
         finally:
             tracemalloc.stop()
+
+
+@pytest.mark.parametrize("what", ["limit", "damage"])
+@pytest.mark.parametrize("control", [False, True])
+def test_a_marker_that_cannot_be_read_is_said(what: str, control: bool) -> None:
+    """It may abort its transaction: the records of that were given as if they were committed, without a word."""
+    ids: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0, "transactional": True}
+    data = kwire.build_batch([(1, b"k", b"v")], **ids)
+    filler = b"\0\0" + bytes(3000)
+    marker = bytearray(kwire.build_batch([(2, bytes(4), filler)], base_offset=1, control=True,
+                                         codec="gzip" if what == "limit" else "none", **ids))
+    if what == "damage":
+        marker[61] = 2  # the record's length
+        marker[17:21] = kwire.crc32c(marker[21:]).to_bytes(4, "big")
+    options: dict[str, Any] = {"committed": True, "control": control, "max_batch_bytes": 1000}
+    with pytest.raises(kwire.KwireError):
+        kwire.columns([b"", data + marker], **options)
+    found = kwire.columns([b"", data + marker + data[:-1] + b"?"], errors="keep", **options)
+    assert found["value"].to_pylist() == [b"v"]
+    assert [(bad.source, bad.position, bytes(bad.raw)) for bad in found.bad] == [
+        (1, len(data), bytes(marker)), (1, len(data) + len(marker), data[:-1] + b"?")]
