@@ -44,6 +44,7 @@ cdef extern from "crc32c.h" nogil:
         uint32_t (*run)(uint32_t state, const uint8_t *data, size_t size) noexcept nogil
 
     uint32_t kw_crc32c(uint32_t value, const uint8_t *data, size_t size)
+    uint32_t kw_crc32(uint32_t value, const uint8_t *data, size_t size)
     const kw_crc32c_variant *kw_crc32c_usable(size_t index)
 
 
@@ -507,6 +508,7 @@ cdef extern from "plan.h" nogil:
         uint8_t collected
         uint32_t n_spare
         void *spare
+        uint64_t *spared
 
     ctypedef struct kw_op:
         uint8_t code, flags, elem, inside_tag

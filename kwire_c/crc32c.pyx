@@ -6,7 +6,7 @@ from cpython.number cimport PyIndex_Check, PyNumber_Index
 from libc.stdint cimport uint32_t, uint8_t
 
 from kwire_c.buffers cimport take_buffer
-from kwire_c.core cimport kw_crc32c, kw_crc32c_usable, kw_crc32c_variant
+from kwire_c.core cimport kw_crc32, kw_crc32c, kw_crc32c_usable, kw_crc32c_variant
 
 # From this size on the GIL is released: below, releasing it costs more than the checksum.
 cdef enum:
@@ -15,6 +15,10 @@ cdef enum:
 
 cdef uint32_t crc32c_update(uint32_t value, const uint8_t *data, size_t size) noexcept nogil:
     return kw_crc32c(value, data, size)
+
+
+cdef uint32_t crc32_update(uint32_t value, const uint8_t *data, size_t size) noexcept nogil:
+    return kw_crc32(value, data, size)
 
 
 cdef object _ZERO = 0

@@ -1,12 +1,10 @@
 """Scans of the batch headers in a buffer, without reading the records, for readers of whole log segments."""
 
-import zlib
 from os import dup
 
-from cpython.buffer cimport PyBUF_READ, PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.exc cimport PyErr_CheckSignals, PyErr_SetFromErrno
 from libc.errno cimport EINTR, errno
-from cpython.memoryview cimport PyMemoryView_FromMemory
 from libc.stdint cimport INT64_MAX, SIZE_MAX, int64_t, uint16_t, uint8_t
 from libc.string cimport memcpy
 from posix.unistd cimport close, pread
@@ -16,7 +14,7 @@ from kwire_c.core cimport (
     KW_HOP_CHECKSUM, KW_HOP_LEGACY, KW_HOP_ORDER, KW_LEGACY_CRC_OFFSET, KW_LENGTH_OFFSET, KW_LOG_OVERHEAD,
     KW_MAGIC_OFFSET, kw_find_header, kw_hop, kw_hop_status, kw_hop_valid, kw_hops, kw_load32, kw_next_marked,
 )
-from kwire_c.crc32c cimport crc32c_update
+from kwire_c.crc32c cimport crc32_update, crc32c_update
 from kwire_c.integers cimport clipped
 
 UNKNOWN_OFFSET = INT64_MAX
@@ -133,13 +131,12 @@ def hop_valid(data, stop, rows, left, previous, ordered=True):
     return hops.end, hops.last, hops.previous, why
 
 
-cdef bint legacy_checksum_holds(const uint8_t *data, size_t left) except -1:
+cdef bint legacy_checksum_holds(const uint8_t *data, size_t left) noexcept:
     """Is the CRC-32 of the batch of magic 0 or 1 at data right? left: bytes that may be read."""
     cdef size_t size = <size_t> kw_load32(data + KW_LENGTH_OFFSET) + KW_LOG_OVERHEAD
     if not KW_MAGIC_OFFSET < size <= left:  # it has changed meanwhile
         return False
-    return zlib.crc32(PyMemoryView_FromMemory(<char *> data + KW_MAGIC_OFFSET, size - KW_MAGIC_OFFSET, PyBUF_READ)) == \
-        kw_load32(data + KW_LEGACY_CRC_OFFSET)
+    return crc32_update(0, data + KW_MAGIC_OFFSET, size - KW_MAGIC_OFFSET) == kw_load32(data + KW_LEGACY_CRC_OFFSET)
 
 
 def find_header(data, start, stop, left, low=0, high=INT64_MAX, followed=True):

@@ -36,7 +36,7 @@ cdef bint is_iterable(object value) except -1
 cdef list header_list(object headers, str place)
 cdef tuple header_pair(object pair, str what)
 cdef Block unpack(Block block, const uint8_t *data, const kw_batch *head, Py_ssize_t limit, Py_ssize_t position)
-cdef bint checksum_holds(const uint8_t *data, const kw_batch *head)
+cdef bint checksum_holds(const uint8_t *data, const kw_batch *head) noexcept
 cdef object partial_batch(const uint8_t *data, Py_ssize_t left, Py_ssize_t position)
 cdef object corrupt(kw_batch_status status, Py_ssize_t position, const kw_batch *head, object where=*)
 cdef int check_heads(kw_heads *heads, const uint8_t *data, const kw_batch *head, Block payload, kw_record *first,

@@ -1,7 +1,6 @@
 """Record batches of magic 0, 1 and 2: their headers, their records as objects, and bytes that are not a batch."""
 
 import sys
-import zlib
 from types import GenericAlias
 
 from kwire_c.codecs import codec_name
@@ -9,9 +8,8 @@ from kwire_c.errors import CorruptBatchError, DecodeError, EncodeError, KwireErr
 from kwire_c.hooks import handed
 from kwire_c.varint import write_varint
 
-from cpython.buffer cimport PyBUF_READ, PyBuffer_Release, PyObject_CheckBuffer
+from cpython.buffer cimport PyBuffer_Release, PyObject_CheckBuffer
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from cpython.memoryview cimport PyMemoryView_FromMemory
 from cpython.object cimport PyObject_GenericGetAttr
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport INT32_MAX, INT64_MAX, INT64_MIN, int32_t, int64_t, int8_t, uint32_t, uint8_t
@@ -30,7 +28,7 @@ from kwire_c.core cimport (
     kw_batch_trusted_size, kw_claim, kw_claimed, kw_header_read, kw_heads, kw_heads_check, kw_heads_next,
     kw_legacy_entry, kw_record, kw_sequence, kw_smallest_batch, kw_timestamp, seal,
 )
-from kwire_c.crc32c cimport crc32c_update
+from kwire_c.crc32c cimport crc32_update, crc32c_update
 from kwire_c.integers cimport bounded, brief, clipped
 from kwire_c.utf8 cimport java_text
 
@@ -92,12 +90,11 @@ cdef object partial_batch(const uint8_t *data, Py_ssize_t left, Py_ssize_t posit
                              position=position, offset=head.base_offset)
 
 
-cdef bint checksum_holds(const uint8_t *data, const kw_batch *head):
+cdef bint checksum_holds(const uint8_t *data, const kw_batch *head) noexcept:
     """Does the stored checksum match? Magic 2: CRC-32C from the attributes on; magic 0, 1: CRC-32 from the magic on."""
     if head.magic == 2:
         return crc32c_update(0, data + KW_ATTRIBUTES_OFFSET, head.size - KW_ATTRIBUTES_OFFSET) == head.crc
-    return zlib.crc32(PyMemoryView_FromMemory(
-        <char *> data + KW_MAGIC_OFFSET, head.size - KW_MAGIC_OFFSET, PyBUF_READ)) == head.crc
+    return crc32_update(0, data + KW_MAGIC_OFFSET, head.size - KW_MAGIC_OFFSET) == head.crc
 
 
 cdef Block unpack(Block block, const uint8_t *data, const kw_batch *head, Py_ssize_t limit, Py_ssize_t position):

@@ -69,3 +69,10 @@ def test_kwire_c_imports_only_what_stands_below() -> None:
         for other in others - {f"kwire_c.{name}"}:
             assert other in level, f"kwire_c.{name} imports {other}"
             assert level[other] < level[f"kwire_c.{name}"], f"kwire_c.{name} imports {other}, which is not below it"
+
+
+def test_no_view_of_memory_that_it_does_not_keep() -> None:
+    """The garbage collector shows it to whoever asks for all objects: it outlives the memory, and reading it crashes.
+    """
+    for path in (ROOT / "kwire_c").glob("*.pyx"):
+        assert "PyMemoryView_FromMemory" not in path.read_text(), path.name

@@ -1,4 +1,4 @@
-/* CRC-32C: the table variant, and the choice of a variant at the first checksum. */
+/* CRC-32C: the table variant, and the choice of a variant at the first checksum. CRC-32, by a table. */
 #include "crc32c.h"
 
 #include <stdatomic.h>
@@ -6,19 +6,26 @@
 
 #include "crc32c_constants.h"
 
-static uint32_t by_table(uint32_t state, const uint8_t *data, size_t size) {
+static inline uint32_t sliced(const uint32_t tables[8][256], uint32_t state, const uint8_t *data, size_t size) {
     const uint8_t *end = data + size;
     for (; end - data >= 8; data += 8) {
         uint64_t v;
         memcpy(&v, data, 8);
         v ^= state;
-        state = kw_crc32c_table[7][v & 0xff] ^ kw_crc32c_table[6][v >> 8 & 0xff] ^
-                kw_crc32c_table[5][v >> 16 & 0xff] ^ kw_crc32c_table[4][v >> 24 & 0xff] ^
-                kw_crc32c_table[3][v >> 32 & 0xff] ^ kw_crc32c_table[2][v >> 40 & 0xff] ^
-                kw_crc32c_table[1][v >> 48 & 0xff] ^ kw_crc32c_table[0][v >> 56];
+        state = tables[7][v & 0xff] ^ tables[6][v >> 8 & 0xff] ^ tables[5][v >> 16 & 0xff] ^
+                tables[4][v >> 24 & 0xff] ^ tables[3][v >> 32 & 0xff] ^ tables[2][v >> 40 & 0xff] ^
+                tables[1][v >> 48 & 0xff] ^ tables[0][v >> 56];
     }
-    for (; data < end; data++) state = state >> 8 ^ kw_crc32c_table[0][(state ^ *data) & 0xff];
+    for (; data < end; data++) state = state >> 8 ^ tables[0][(state ^ *data) & 0xff];
     return state;
+}
+
+static uint32_t by_table(uint32_t state, const uint8_t *data, size_t size) {
+    return sliced(kw_crc32c_table, state, data, size);
+}
+
+uint32_t kw_crc32(uint32_t value, const uint8_t *data, size_t size) {
+    return ~sliced(kw_crc32_table, ~value, data, size);
 }
 
 static const kw_crc32c_variant table = {"table", by_table, 0 /* always usable */};

@@ -15,6 +15,9 @@ typedef struct {
 /* The checksum of size bytes, continued from value (0 to begin). Thread-safe. */
 uint32_t kw_crc32c(uint32_t value, const uint8_t *data, size_t size);
 
+/* The same of CRC-32 (IEEE 802.3), the checksum of magic 0 and 1. */
+uint32_t kw_crc32(uint32_t value, const uint8_t *data, size_t size);
+
 /* The variants that this processor can run, best first, the table last; NULL if index is past the last.
    Number 0 is the one that kw_crc32c uses. */
 const kw_crc32c_variant *kw_crc32c_usable(size_t index);

@@ -1,10 +1,11 @@
-"""Print crc32c_constants.h: the folding constants and tables of CRC-32C, computed from the polynomial alone.
+"""Print crc32c_constants.h: the folding constants of CRC-32C, computed from the polynomial alone, and tables.
 
 Run: python kwire_c/core/crc32c_constants.py > kwire_c/core/crc32c_constants.h
 """
 
 POLYNOMIAL = 0x1EDC6F41  # x^32 is implied; bit i is x^i
 REFLECTED = 0x82F63B78  # the same with bit i as x^(31-i), the order of the bits in the checksum
+TABLES = {"crc32c": REFLECTED, "crc32": 0xEDB88320}  # of CRC-32 (IEEE 802.3) too, the checksum of magic 0 and 1
 
 # The joined kernels: a block is N rounds of three streams for the crc32 instruction, 24 bytes a round each,
 # and for pclmul a vector part of 64 bytes a round before them. Longest first: a long input takes the largest that fits.
@@ -51,13 +52,13 @@ def shift(size: int) -> int:
     return power_of_x(8 * size - 33)
 
 
-def tables() -> list[list[int]]:
-    """Slicing-by-8: entry [k][b] is the checksum of byte b followed by k zero bytes."""
+def tables(polynomial: int) -> list[list[int]]:
+    """Slicing-by-8: entry [k][b] is the checksum of byte b followed by k zero bytes. polynomial: reflected."""
     first = []
     for byte in range(256):
         value = byte
         for _ in range(8):
-            value = value >> 1 ^ (REFLECTED if value & 1 else 0)
+            value = value >> 1 ^ (polynomial if value & 1 else 0)
         first.append(value)
     result = [first]
     for _ in range(7):
@@ -84,13 +85,15 @@ def header() -> str:
         lines.append(f"#define KW_JOINS_{name.upper()} \\")
         rows = [(n, ", ".join(f"0x{shift(24 * n * streams):08x}u" for streams in (1, 2, 3))) for n in rounds]
         lines.append(", \\\n".join(f"    {{{n}, {{{multipliers}}}}}" for n, multipliers in rows))
-    lines += ["", "static const uint32_t kw_crc32c_table[8][256] = {"]
-    for table in tables():
-        lines.append("    {")
-        for at in range(0, 256, 8):
-            lines.append("        " + ", ".join(f"0x{value:08x}" for value in table[at : at + 8]) + ",")
-        lines.append("    },")
-    lines += ["};", "", "#endif"]
+    for name, polynomial in TABLES.items():
+        lines += ["", f"static const uint32_t kw_{name}_table[8][256] = {{"]
+        for table in tables(polynomial):
+            lines.append("    {")
+            for at in range(0, 256, 8):
+                lines.append("        " + ", ".join(f"0x{value:08x}" for value in table[at : at + 8]) + ",")
+            lines.append("    },")
+        lines.append("};")
+    lines += ["", "#endif"]
     return "\n".join(lines) + "\n"
 
 

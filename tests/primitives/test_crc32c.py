@@ -170,6 +170,18 @@ def test_the_lock_is_given_up_for_large_data() -> None:
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize("size", [0, 1, 6, 7, 8, 9, 15, 100, 5_000, 70_001])
+@pytest.mark.parametrize("magic", [0, 1])
+def test_the_checksum_of_magic_0_and_1_is_that_of_zlib(size: int, magic: int) -> None:
+    batch = bytearray(kwire.build_batch([(1, b"k" * (size % 7), random.Random(size).randbytes(size))], magic=magic))
+    assert int.from_bytes(batch[12:16], "big") == zlib.crc32(batch[16:])
+    assert len(list(kwire.read_batches(batch))) == 1
+    batch[-1] ^= 1
+    with pytest.raises(kwire.CorruptBatchError, match="checksum"):
+        list(kwire.read_batches(batch))
+
+
+@pytest.mark.quick
 @pytest.mark.checkout
 def test_the_constants_are_fresh() -> None:
     script = CORE / "crc32c_constants.py"
