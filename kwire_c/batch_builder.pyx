@@ -1,18 +1,16 @@
 """Record batches of magic 0, 1 and 2, built from objects or Arrow arrays as Kafka's MemoryRecordsBuilder does."""
 
-import zlib
 
 from kwire_c import codecs
 from kwire_c.errors import EncodeError
 from kwire_c.hooks import handed
 from kwire_c.printable import brief, printable
 
-from cpython.buffer cimport PyBUF_READ, PyObject_CheckBuffer
+from cpython.buffer cimport PyObject_CheckBuffer
 from cpython.bytes cimport _PyBytes_Resize
-from cpython.exc cimport PyErr_CheckSignals, PyErr_Clear
+from cpython.exc cimport PyErr_CheckSignals, PyErr_Clear, PyErr_ExceptionMatches
 from cpython.long cimport PyLong_AsLongLongAndOverflow
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
-from cpython.memoryview cimport PyMemoryView_FromMemory
 from cpython.number cimport PyIndex_Check
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
@@ -37,12 +35,17 @@ from kwire_c.core cimport (
     raw_bytes_check, raw_bytes_data, raw_bytes_new, raw_bytes_size, raw_int_check, raw_list_check, raw_list_item,
     raw_list_size, raw_none, raw_str_utf8, raw_tuple_check, raw_tuple_item, raw_tuple_size, raw_xdecref, seal,
 )
-from kwire_c.crc32c cimport crc32c_update
+from kwire_c.crc32c cimport crc32_update, crc32c_update
 from kwire_c.integers cimport bounded, brief
 from kwire_c.record_batch cimport Block, Record, header_list, header_pair, is_iterable, pin
 
 
 @cython.final
+cdef int raise_occurred() except -1:
+    """Raise what is set."""
+    return -1
+
+
 cdef class Rows:
     """The records of one batch, read in order."""
 
@@ -179,10 +182,12 @@ cdef class Rows:
             if not isinstance(name, str):
                 raise TypeError(f"record {index}: header {row.headers}: key must be str, not {type(name).__name__}")
             text = raw_str_utf8(<PyObject *> name, &text_size)
-            if text == NULL:
+            if text == NULL and PyErr_ExceptionMatches(UnicodeEncodeError):
                 PyErr_Clear()
                 raise EncodeError("header key with a lone surrogate cannot be encoded as UTF-8",
                                   path=f"records[{index}].headers")
+            if text == NULL:
+                raise_occurred()
             size = self.span(<PyObject *> value, &content, index, row.headers, "value")
             if used + text_size + max(size, 0) > INT32_MAX - 10:
                 raise EncodeError("headers exceed 2 GiB", path=f"records[{index}].headers")
@@ -424,6 +429,13 @@ cdef void _no_array(ArrowArray *array) noexcept:
 
 
 @cython.final
+cdef bint is_interrupt(str text):
+    """Is it the traceback of a KeyboardInterrupt of the caller's generator? pyarrow keeps the text alone."""
+    trace = text.partition("Traceback (most recent call last):\n")[2]
+    error = next((line for line in trace.split("\n") if not line.startswith(" ")), "")
+    return error == "KeyboardInterrupt" or error.startswith("KeyboardInterrupt: ")
+
+
 cdef class ArrowRows:
     """The rows of anything that has __arrow_c_stream__ or __arrow_c_array__, one chunk of arrays at a time."""
 
@@ -483,7 +495,7 @@ cdef class ArrowRows:
         if status:
             words = self.stream.get_last_error(&self.stream)
             text = words.decode("utf-8", "replace") if words != NULL else f"error {status}"
-            if text.rstrip().endswith("\nKeyboardInterrupt"):  # of the caller's generator: pyarrow keeps the text alone
+            if is_interrupt(text):
                 raise KeyboardInterrupt
             raise EncodeError(f"the Arrow stream failed: {printable(text[:1000])}", path="columns")
         return 0
@@ -796,8 +808,7 @@ cdef uint8_t *_entry(uint8_t *p, int magic, int64_t offset, int64_t stamp, int a
     if value_size > 0:
         memcpy(p, value, value_size)
         p += value_size
-    kw_store32(start + KW_LEGACY_CRC_OFFSET, zlib.crc32(PyMemoryView_FromMemory(
-        <char *> start + KW_MAGIC_OFFSET, p - start - KW_MAGIC_OFFSET, PyBUF_READ)))
+    kw_store32(start + KW_LEGACY_CRC_OFFSET, crc32_update(0, start + KW_MAGIC_OFFSET, p - start - KW_MAGIC_OFFSET))
     return p
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import itertools
 import random
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -436,8 +438,9 @@ def test_an_interrupt_in_the_callers_generator_stays_one() -> None:
         yield pa.record_batch([pa.array([b"x"])], schema=schema)
         raise error
 
-    for error, expected in ((KeyboardInterrupt(), KeyboardInterrupt), (MemoryError(), MemoryError),
-                            (ValueError("no KeyboardInterrupt"), kwire.EncodeError)):
+    for error, expected in ((KeyboardInterrupt(), KeyboardInterrupt), (KeyboardInterrupt("by user"), KeyboardInterrupt),
+                            (MemoryError(), MemoryError), (ValueError("no KeyboardInterrupt"), kwire.EncodeError),
+                            (ValueError("x\nKeyboardInterrupt"), kwire.EncodeError)):
         with pytest.raises(expected):
             kwire.build_batches(pa.RecordBatchReader.from_batches(schema, batches(error)))
 
@@ -626,3 +629,21 @@ def test_views_past_their_buffer_are_refused() -> None:
     broken = pa.Array.from_buffers(pa.binary_view(), 2, [None, pa.py_buffer(bytes(views)), *values.buffers()[2:]])
     with pytest.raises(kwire.EncodeError, match="point outside"):
         kwire.build_batches(pa.table({"value": broken}))
+
+
+def test_a_header_key_that_there_is_no_memory_for() -> None:
+    """Its UTF-8 is made when it is written: no memory for that was said to be a lone surrogate."""
+    script = """
+import _testcapi, kwire
+keys = ["\u00e9" * 1000 + str(n) for n in range(20)]
+for n in range(1, 20):
+    _testcapi.set_nomemory(n, n + 1)
+    try:
+        kwire.build_batch([(1, b"k", b"v", [(keys[n], b"x")])])
+    except MemoryError:
+        pass
+    finally:
+        _testcapi.remove_mem_hooks()
+"""
+    pytest.importorskip("_testcapi")
+    subprocess.run([sys.executable, "-c", script], check=True)
