@@ -7,7 +7,7 @@ from cpython.long cimport PyLong_AsLongLongAndOverflow
 from cpython.mem cimport PyMem_Calloc
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.type cimport PyType_IsSubtype
-from libc.stdint cimport int64_t, uint32_t, uint8_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t, uint8_t
 from libc.string cimport memcpy
 
 from kwire_c.core cimport (
@@ -25,6 +25,7 @@ KINDS = {
 }
 cdef dict _messages = {}  # name (also an old one) -> Message
 cdef object _schema = None  # kwire.schema.message, from its first use on
+cdef uint64_t _spared = 0  # bytes of freed instances that are kept
 cdef list _kept = []      # objects that the C structures point to, kept as long as the process
 
 
@@ -124,7 +125,7 @@ cdef class Message:
     cdef kw_class *declare(self, int count) except NULL:
         cdef kw_class *cls = <kw_class *>room_for(1, sizeof(kw_class))
         cls.fields = <kw_field *>room_for(count, sizeof(kw_field))
-        cls.n_fields, cls.message = count, <void *>self
+        cls.n_fields, cls.message, cls.spared = count, <void *>self, &_spared
         return cls
 
     cdef int lay_out(self, kw_class *cls, tuple fields) except -1:

@@ -8,6 +8,7 @@
 #define KW_PLACE(self, at) ((uint8_t *)(self) + (at))
 #define KW_UNKNOWN_AT ((uint32_t)sizeof(PyObject))
 #define KW_SPARE_BYTES (8 << 20) /* of freed instances kept per class: new pages cost more than decoding */
+#define KW_ALL_SPARE_BYTES (32 << 20) /* of all classes */
 
 #if defined(Py_GIL_DISABLED) || defined(Py_TRACE_REFS) || defined(__SANITIZE_ADDRESS__)
 #define KW_PLAIN_OBJECTS 1
@@ -38,6 +39,7 @@ static inline PyObject *kw_new_instance(const kw_class *kind) {
         self = (char *)cls->spare;
         cls->spare = *(void **)self;
         cls->n_spare--;
+        *cls->spared -= cls->size;
     } else {
         self = (char *)PyObject_Malloc(cls->size);
         if (self == NULL) return PyErr_NoMemory();
@@ -59,10 +61,11 @@ static inline void kw_free_instance(PyObject *self, kw_class *cls) {
     PyObject_Free(self);
     Py_DECREF(type);
 #else
-    if ((uint64_t)cls->n_spare * cls->size < KW_SPARE_BYTES) {
+    if ((uint64_t)cls->n_spare * cls->size < KW_SPARE_BYTES && *cls->spared < KW_ALL_SPARE_BYTES) {
         *(void **)self = cls->spare;
         cls->spare = self;
         cls->n_spare++;
+        *cls->spared += cls->size;
     } else {
         PyObject_Free(self);
     }

@@ -52,6 +52,7 @@ struct kw_class {
     uint8_t collected;       /* may be part of a cycle: tracked by the garbage collector */
     uint32_t n_spare;
     void *spare;             /* freed instances to be reused, each pointing to the next */
+    uint64_t *spared;        /* bytes of those of all classes */
 };
 
 #define KW_COMPACT 1

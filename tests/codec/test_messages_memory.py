@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import gc
 import resource
+import subprocess
+import sys
 import tracemalloc
 import uuid
 from collections.abc import Callable, Iterator
@@ -266,3 +268,29 @@ def test_columns_that_fail_leave_nothing_behind(work: Callable[[], None], times:
             gc.collect()
     gc.collect()
     assert resident() - before < 3 << 20
+
+
+def test_freed_structs_are_kept_up_to_a_total() -> None:
+    """For the next message of their class, 8 MiB each: a peer that chooses the APIs filled one after the other."""
+    script = """
+import resource, kwire
+from kwire import messages
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+pages = int(open("/proc/self/statm").read().split()[1])
+classes = 0
+for name in dir(messages):
+    kind = getattr(messages, name)
+    if not (isinstance(kind, type) and name.endswith("Response")):
+        continue
+    for inner in vars(kind).values():
+        if isinstance(inner, type) and "__match_args__" in vars(inner):
+            made = [inner() for _ in range(200_000)]
+            classes += 1
+            del made
+    if classes >= 60:
+        break
+print(classes, (int(open("/proc/self/statm").read().split()[1]) - pages) // 256)
+"""
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    classes, grown = map(int, done.stdout.split())
+    assert classes >= 60 and grown < 150  # MiB

@@ -53,12 +53,18 @@ def pool() -> tuple[int, int]:
     return int(found["SLOTS"]), 256 * MiB if found["BYTES"] == "((size_t)256 << 20)" else 0
 
 
+def spare() -> list[int]:
+    """Bytes of the freed structs of a class, and of all."""
+    text = (ROOT / "kwire_c/core/instances.h").read_text()
+    return [int(mib) * MiB for mib in re.findall(r"#define KW_(?:ALL_)?SPARE_BYTES \((\d+) << 20\)", text)]
+
+
 # the first words of a limit -> its numbers in the code, in the order of the table
 LIMITS: dict[str, list[int]] = {
     "ACLs in a `Fleet`": [acls._MOST_MATCHES],
     "bytes that one batch decompresses to": [kwire.build_info()["limits"]["max_batch_bytes"]],
     "bytes of one frame": [kwire.build_info()["limits"]["max_frame_bytes"]],
-    "memory kept for the next call": [*pool(), zstd._MAX_KEPT],
+    "memory kept for the next call": [*pool(), zstd._MAX_KEPT, *spare()],
     "producers with transactions": [transactions.MOST_PRODUCERS],
     "aborted transactions": [transactions.MOST_ABORTED],
     "records of one metadata transaction": [replay.MOST_WAITING, metadata_log.MOST_COMPRESSED],
