@@ -59,6 +59,7 @@ cdef class SharedIterator:
                     self.group = None
                 if PyErr_Occurred() is not NULL:
                     self.fail()
+                group = None  # what its end runs comes before the next look at self.group
                 continue  # another thread may have the next group here
             if not PyIter_Check(self.items):
                 raise TypeError("a SharedIterator without its items")
@@ -69,6 +70,7 @@ cdef class SharedIterator:
                 if not self.grouped:
                     return item
                 self.begin(item)  # no thread was let in between: none was left to take
+                item = None
                 continue
             if PyErr_Occurred() is NULL:
                 raise StopIteration

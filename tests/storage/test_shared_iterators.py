@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -202,3 +203,31 @@ def test_a_record_that_is_damaged_is_an_error_with_its_file(tmp_path: Path) -> N
 def test_groups_that_are_no_iterators_raise() -> None:
     with pytest.raises(TypeError, match="no iterators"):
         list(SharedIterator(iter([[1]]), grouped=True))  # type: ignore[list-item]
+
+
+def test_a_finalizer_that_asks_for_the_next_item() -> None:
+    """It comes when a group is dropped, before the next one is taken: none is lost."""
+    class Asks:
+        def __del__(self) -> None:
+            got.extend(islice(items, 1))
+
+    class Group:
+        def __init__(self, asks: Any, *numbers: int) -> None:
+            self.asks, self.numbers = asks, iter(numbers)
+
+        def __iter__(self) -> Group:
+            return self
+
+        def __next__(self) -> int:
+            return next(self.numbers)
+
+    def groups() -> Iterator[Group]:
+        yield Group(Asks(), 1, 2)
+        yield Group(None, 3, 4, 5)
+        yield Group(None, 6, 7)
+
+    got: list[int] = []
+    items: SharedIterator[int] = SharedIterator(groups(), grouped=True)
+    for item in items:
+        got.append(item)
+    assert sorted(got) == [1, 2, 3, 4, 5, 6, 7]
