@@ -39,7 +39,7 @@ class _Local(threading.local):
 
     def __init__(self) -> None:
         self.decompress = zstandard.ZstdDecompressor().decompress if zstandard is not None else _cramjam
-        self.streaming: Any = zstandard.ZstdDecompressor() if zstandard is not None else None
+        self.streaming: Any = None  # while there is none, or it is in use
         self.compressor: tuple[int, Any] = (_DEFAULT_LEVEL, None)  # of the level that was used last
 
 
@@ -98,13 +98,13 @@ def _streamed(frame: Any, most: int, limit: int, written: int) -> Any:
 
 def _read(frame: Any, out: bytearray) -> int:
     """Decompress the frame into out, as far as it goes; the bytes written."""
-    streaming = _local.streaming
-    try:
-        with streaming.stream_reader(frame) as reader:
-            return int(reader.readinto(out))
-    finally:
-        if streaming.memory_size() > _MAX_KEPT:
-            _local.streaming = zstandard.ZstdDecompressor()
+    # taken while it is in use: a signal handler, or a finalizer, may decompress in the middle of it
+    streaming, _local.streaming = _local.streaming or zstandard.ZstdDecompressor(), None
+    with streaming.stream_reader(frame) as reader:
+        done = int(reader.readinto(out))
+    if streaming.memory_size() <= _MAX_KEPT:
+        _local.streaming = streaming
+    return done
 
 
 def _cramjam_read(frame: Any, out: bytearray) -> int:

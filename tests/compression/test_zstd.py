@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 import threading
 from typing import Any
 
@@ -48,6 +49,26 @@ def test_a_truncated_frame_after_a_whole_one(library: str, monkeypatch: pytest.M
     damaged[20:60] = bytes(40)
     with pytest.raises(kwire.CorruptBatchError):
         zstd.decompress(FULL + damaged, 1 << 20, 2)
+
+
+def test_a_signal_handler_that_decompresses() -> None:
+    """One in the middle of a truncated frame left the context in its own: a valid batch was called corrupt."""
+    contents = [random.Random(seed).randbytes(110_000).hex().encode() for seed in (1, 2)]
+    batches = [FULL + zstandard.ZstdCompressor().compress(content)[:-10_000] for content in contents]
+    wanted = [b"content" + content[: 128 << 10] for content in contents]
+    read: list[bytes] = []
+
+    def handle(frame: Any, event: str, called: Any) -> None:
+        if event == "c_call" and called.__name__ == "readinto":
+            sys.setprofile(None)
+            read.append(bytes(zstd.decompress(batches[1], 1 << 20, 2)))
+
+    sys.setprofile(handle)
+    try:
+        read.append(bytes(zstd.decompress(batches[0], 1 << 20, 2)))
+    finally:
+        sys.setprofile(None)
+    assert read == wanted[::-1]
 
 
 def test_no_large_zstd_context_is_kept() -> None:
