@@ -113,7 +113,7 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
                 end.update(_places(lambda key: self._advance(key, logs[key], places[key], pool=pool), places))
             else:
                 end.update(self._advance_fairly(logs, places, most, pool))
-        if before == self.initial:
+        if before == self.initial and before.begun is None:
             end.begun = before
         elif end == before:  # the same text, or Spark takes it for another place
             end.begun = before.begun
@@ -150,7 +150,7 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
         Raises KwireError, with failOnDataLoss, if the bytes between them are not those that were planned.
         """
         before, until = StreamOffsets.from_json(start), StreamOffsets.from_json(end)
-        if until.begun is not None and before != until:
+        if until.begun is not None and before.begun is None:  # else the place that was reached, and nothing after it
             before = until.begun
         self.reached = until
         for left in reversed(range(_MOST_PLANS)):

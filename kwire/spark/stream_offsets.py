@@ -91,7 +91,7 @@ def _checked(place: LogOffset) -> LogOffset:
         raise TypeError
     if place.segment is not None and not isinstance(place.segment, int | str):
         raise TypeError
-    if min(place[2:]) < 0 or max(map(abs, (place.offset, *place[2:]))) >> 64:
+    if min(place[2:]) < 0 or max(map(abs, (place.offset, *place[2:]))) >> 64 or place.size > place.position:
         raise ValueError
     return place
 

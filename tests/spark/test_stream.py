@@ -142,6 +142,23 @@ def test_the_first_batch_again_after_the_logs_have_grown(tmp_path: Path, committ
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize("committed", ["true", "false"])
+def test_the_first_batch_again_where_nothing_came_after_it(tmp_path: Path, committed: str) -> None:
+    """The initial offset that Spark asks for again is then the end of the micro-batch."""
+    path = segment(tmp_path / "t-0", 0, batch(0))
+    query = Query(tmp_path, startingOffsets="latest", readCommitted=committed)
+    start = query.reader.initialOffset()
+    append(path, batch(3))
+    end = query.reader.latestOffset(start, query.limit)
+    query.restart()
+    tasks = query.reader.partitions(query.reader.initialOffset(), end)
+    parts = [part for task in tasks for part in query.reader.read(task)]
+    assert [row["offset"] for part in parts for row in part.to_pylist()] == [3, 4, 5]
+    assert query.reader.latestOffset(end, query.limit) == end
+    assert query.reader.partitions(end, end) == []
+
+
+@pytest.mark.quick
 def test_a_first_batch_without_rows_again_after_the_log_has_rolled(tmp_path: Path) -> None:
     segment(tmp_path / "t-0", 0, batch(0))
     segment(tmp_path / "t-0", 3, batch(3))
@@ -579,6 +596,7 @@ def test_a_compressed_segment_is_read_once(tmp_path: Path) -> None:
     {"v": 4, "topics": {"a": {"0": [1, [2]]}}}, {"v": 4, "topics": {"a": {"0": [1, 0, -7]}}},
     {"v": 4, "topics": {"a": {"0": [1.5]}}}, {"f": {"segment": "0.log", "position": "x", "offset": 1}},
     {"f": {"segment": "0.log", "position": 1, "offset": float("inf")}}, {"f": 5}, {"\x1b[2J": 5},
+    {"v": 3, "topics": {"a": {"0": [3, 0, 72, 73, 5]}}},
 ])  # fmt: skip
 def test_a_damaged_checkpoint_is_refused(tree: Any) -> None:
     with pytest.raises(kwire.KwireError, match="does not hold offsets of kwire") as caught:
