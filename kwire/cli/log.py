@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,7 +16,7 @@ from kwire.cli.terminal import amount, console, counted, print_json, progress, t
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:
-    from kwire.storage import LogDirectory
+    from kwire.storage import LogDirectory, LogSegment
 
 
 @click.group(cls=LazyGroup, lazy={
@@ -165,22 +166,42 @@ def _print_stats(total: Any, rows: list[Any], by_segment: bool) -> None:
 @click.option("--json", "as_value", is_flag=True, help="One JSON object with the findings.")
 @click.pass_context
 def verify(ctx: click.Context, directory: LogDirectory, as_value: bool) -> None:
-    """Check every batch, record and index entry. The exit code is 1 if anything is wrong."""
+    """Check every batch, record and index entry. The exit code is 1 if anything is wrong.
+
+    What a broker deletes meanwhile is noted on standard error, and is no finding.
+    """
+    from kwire.storage.places.filesystem import shown
     from kwire.storage.reading.verify import verify_partition
 
     findings = []
-    with progress("verifying", sum(segment.size for segment in directory.segments)) as advance:
+    segments = len(directory.segments)
+
+    def gone(segment: LogSegment) -> None:
+        nonlocal segments
+        segments -= 1
+        print(f"kwire: {printable(shown(segment.path))}: deleted since its folder was listed", file=sys.stderr)
+
+    with progress("verifying", _size(directory)) as advance:
         for partition in directory:
-            findings += verify_partition(partition.segments, advance)
+            findings += verify_partition(partition.segments, advance, gone)
     if as_value:
         rows = [finding._asdict() for finding in findings]
-        print_json({"segments": len(directory.segments), "findings": rows}, indent=2)
+        print_json({"segments": segments, "findings": rows}, indent=2)
     else:
         for finding in findings:
             print(finding)
-        counts = counted(len(directory.segments), "segment"), counted(len(findings), "finding")
+        counts = counted(segments, "segment"), counted(len(findings), "finding")
         print(", ".join(counts), file=sys.stderr)
     ctx.exit(1 if findings else 0)
+
+
+def _size(directory: LogDirectory) -> int:
+    """Bytes of the segments that are there, for the bar."""
+    size = 0
+    for segment in directory.segments:
+        with suppress(FileNotFoundError):
+            size += segment.size
+    return size
 
 
 # to-parquet

@@ -54,15 +54,12 @@ def ls(paths: tuple[str, ...], topics: tuple[str, ...], partitions: tuple[int, .
         raise click.UsageError("standard input has no listing: name files and folders")
     if by_topic and by_segment:
         raise click.UsageError("--topics and --segments cannot be used together")
-    from kwire.storage.reading.segment_summaries import following, summarize, summarize_partitions
+    from kwire.storage.reading.segment_summaries import following, summarize_partitions, summarize_segments
 
     groups = _discovered(paths, topics, partitions)
     rows: list[Any]
     if by_segment:
-        from kwire.storage.places.discovery import in_threads
-
-        pairs = [pair for group in groups for pair in following(group)]
-        rows = in_threads(lambda pair: summarize(*pair, heads=True), pairs)
+        rows = summarize_segments([pair for group in groups for pair in following(group)])
     else:
         rows = summarize_partitions(groups)
         rows = _topics(rows) if by_topic else rows
@@ -72,7 +69,7 @@ def ls(paths: tuple[str, ...], topics: tuple[str, ...], partitions: tuple[int, .
         for row in rows:
             print_json(row._asdict())
         return
-    if rows:  # else segments came between two listings
+    if rows:  # else segments came between two listings, or all are gone since
         _print_rows(rows)
     files = [file for group in groups for file in group]
     topic_names = {group[0].topic for group in groups}

@@ -147,8 +147,11 @@ def _extent(files: list[SegmentFile]) -> str:
     """The name of a log, with its offsets and timestamps where they are known."""
     from kwire.storage.reading.segment_summaries import summarize_partitions
 
-    [log] = summarize_partitions([files])
-    name = _shown(files[0].path) if log.topic is None else printable(f"{log.topic}-{log.partition}")
+    file = files[0]
+    name = _shown(file.path) if file.topic is None else printable(f"{file.topic}-{file.partition}")
+    log = next(iter(summarize_partitions([files])), None)
+    if log is None:
+        return f"{name} (deleted meanwhile)"
     if log.base_offset is None or log.next_offset is None or not log.records:
         return f"{name} (empty)" if log.bytes == 0 else name
     times = [when(time) for time in (log.first_timestamp, log.last_timestamp) if time is not None]

@@ -7,6 +7,7 @@ import gzip
 import itertools
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,11 +19,14 @@ from typing import Any
 import pytest
 
 import kwire
-from kwire.storage import LogSegment, discover, resync
+from kwire.storage import LogDirectory, LogSegment, discover, resync
 from kwire.storage.batches.batch_header import examine
 from kwire.storage.batches.scanner import Scanner
 from kwire.storage.places import filesystem
+from kwire.storage.places.discovery import by_partition
 from kwire.storage.places.filesystem import LocalFile
+from kwire.storage.reading.segment_summaries import following, summarize_partitions, summarize_segments
+from kwire.storage.reading.verify import verify_partition
 from tests.storage.changing import COUNT, STEPS, WAYS, change, content
 from tests.storage.making import batch, write_segment
 from tools.places import ROOT
@@ -230,3 +234,55 @@ def test_a_file_with_a_lease_is_waited_for(tmp_path: Path) -> None:
     finally:
         os.close(descriptor)
         signal.signal(signal.SIGIO, before)
+
+
+def test_what_a_broker_compacts_meanwhile_is_verified_as_it_is_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log and its indexes are of one time: those that were read with another log's are read again."""
+    folder, compacted = tmp_path / "topic-0", tmp_path / "compacted-0"
+    path = write_segment(folder, 0, [batch(3 * at, size=300) for at in range(20)])
+    write_segment(compacted, 0, [batch(3 * at, size=310) for at in range(0, 20, 2)])
+    assert LogSegment(path).verify() == []
+    read_batches, left = LogSegment.batches, [*compacted.iterdir()]
+
+    def replacing(self: LogSegment, **options: Any) -> Any:
+        while left:  # the indexes have been read
+            file = left.pop()
+            file.rename(folder / file.name)
+        return read_batches(self, **options)
+
+    monkeypatch.setattr(LogSegment, "batches", replacing)
+    assert LogSegment(path).verify() == []
+    index = path.with_suffix(".index")
+    index.write_bytes(index.read_bytes()[:-4] + b"\0\0\0\1")
+    assert {finding.kind for finding in LogSegment(path).verify()} == {"index"}
+
+
+def test_segments_that_are_deleted_meanwhile_are_no_findings(tmp_path: Path) -> None:
+    folder = tmp_path / "__cluster_metadata-0"
+    paths = [write_segment(folder, base, [batch(base)]) for base in (0, 3, 6)]
+    partition = LogDirectory(tmp_path)["__cluster_metadata", 0]
+    paths[1].unlink()
+    with pytest.raises(FileNotFoundError, match="deleted since its folder was listed") as error:
+        partition.verify()
+    assert error.value.filename == str(paths[1])
+    gone: list[LogSegment] = []
+    assert verify_partition(partition.segments, None, gone.append) == []  # no gap between the first and the third
+    assert gone == partition.segments[1:2]
+    shutil.rmtree(folder)
+    assert verify_partition(partition.segments, None, gone.append) == []
+
+
+def test_summaries_leave_out_what_is_deleted_meanwhile(tmp_path: Path) -> None:
+    paths = [write_segment(tmp_path / "topic-0", base, [batch(base)]) for base in (0, 3, 6)]
+    write_segment(tmp_path / "topic-1", 0, [batch(0)])
+    groups = [*by_partition(discover(tmp_path)).values()]
+    for at, first in ((0, 3), (1, 6)):
+        paths[at].unlink()
+        assert [row.base_offset for row in summarize_segments(following(groups[0]))] == [0, 3, 6][at + 1 :]
+        one, other = summarize_partitions(groups)
+        assert (one.segments, one.base_offset, one.next_offset, other.next_offset) == (2 - at, first, 9, 3)
+    paths[2].unlink()
+    assert summarize_segments(following(groups[0])) == []
+    assert [row.partition for row in summarize_partitions(groups)] == [1]

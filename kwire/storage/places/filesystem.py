@@ -92,14 +92,15 @@ def _opened(path: str) -> IO[bytes]:
 
 
 class LocalFile:
-    """A local file, opened for each read."""
+    """A local file, opened for each read. listed: it was found in a folder, and is gone if it is not there."""
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+    def __init__(self, path: str, listed: bool = False) -> None:
+        self.path, self._listed = path, listed
 
     def size(self) -> int:
         """Bytes of the file as it is now."""
-        return os.stat(self.path).st_size
+        with self._said_if_gone():
+            return os.stat(self.path).st_size
 
     def view(self, start: int, end: int, before: Buffer = b"") -> memoryview:
         """Bytes [start, end). Raises CorruptBatchError (.file) if the file has become shorter."""
@@ -115,8 +116,19 @@ class LocalFile:
 
     def held(self) -> File:
         """The file, open until the returned object is freed."""
-        with _opened(self.path) as file:
+        with self._said_if_gone():
+            file = _opened(self.path)
+        with file:
             return _OpenFile(self.path, file)
+
+    @contextmanager
+    def _said_if_gone(self) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError:
+            if not self._listed:
+                raise
+            raise FileNotFoundError(2, "deleted since its folder was listed", self.path) from None
 
 
 class _OpenFile:
@@ -511,7 +523,7 @@ def open_file(path: str | os.PathLike[str], options: dict[str, Any] | None = Non
     if is_url(text):
         return RemoteFile(text, options, size)
     once = size < 0 and _is_stream(text)
-    return SpooledFile(text, once) if once or text.endswith(".gz") else LocalFile(text)
+    return SpooledFile(text, once) if once or text.endswith(".gz") else LocalFile(text, size >= 0)
 
 
 def is_stream(path: str) -> bool:

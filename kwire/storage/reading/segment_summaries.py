@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.storage.places.discovery import SideFiles, in_threads
-from kwire.storage.places.filesystem import shown
+from kwire.storage.places.filesystem import is_url, open_file, shown
 from kwire.storage.reading.segment import open_listed
 from kwire.storage.reading.segment_ends import end_of, first_header, last_timestamp
 from kwire_c.printable import storable
@@ -97,11 +98,48 @@ def summarize(
     )  # fmt: skip
 
 
+def summarize_segments(
+    files: Sequence[tuple[SegmentFile, int]], *, options: dict[str, Any] | None = None
+) -> list[SegmentSummary]:
+    """The summary of each of many segments, as following() gives them; those that are gone since are left out."""
+    def row(file: tuple[SegmentFile, int]) -> SegmentSummary | None:
+        try:
+            return summarize(*file, heads=True, options=options)
+        except FileNotFoundError:
+            return None
+
+    return [found for found in in_threads(row, files) if found is not None]
+
+
 def summarize_partitions(
     partitions: Sequence[Sequence[SegmentFile]], *, options: dict[str, Any] | None = None
 ) -> list[PartitionSummary]:
-    """A summary of each partition. Only its first segment and its last one with records are opened."""
-    return in_threads(lambda files: _partition(files, options), partitions)
+    """A summary of each partition. Only its first segment and its last one with records are opened.
+
+    Segments that are gone since they were listed do not count; a partition without others is left out.
+    """
+    def row(files: Sequence[SegmentFile]) -> PartitionSummary | None:
+        while files:
+            try:
+                return _partition(files, options)
+            except FileNotFoundError:
+                left = [file for file in files if _is_there(file.path, options)]
+                if len(left) == len(files):
+                    raise
+                files = left
+        return None
+
+    return [found for found in in_threads(row, partitions) if found is not None]
+
+
+def _is_there(path: str, options: dict[str, Any] | None) -> bool:
+    if not is_url(path):
+        return os.path.exists(path)
+    try:
+        open_file(path, options).size()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _partition(files: Sequence[SegmentFile], options: dict[str, Any] | None) -> PartitionSummary:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.errors import KwireError
 from kwire.storage.batches.scanner import OUT_OF_ORDER
 from kwire.storage.isolation.transactions import MOST_PRODUCERS
-from kwire.storage.places.discovery import Listing, beside, is_without_gaps, parsed_offset, unfinished_swaps
+from kwire.storage.places.discovery import Listing, SideFiles, beside, is_without_gaps, parsed_offset, unfinished_swaps
 from kwire.storage.places.filesystem import shown
 from kwire.storage.reading.segment_reader import bytes_of
 from kwire.storage.side_files.raft_snapshots import check_raft_snapshot
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from kwire.storage.side_files.indexes import AbortedTransaction, OffsetIndex, TimeIndex, TransactionIndex
 
 MOST_FINDINGS = 10_000  # of one segment, listed one by one
+_TURNS = 5  # of a segment whose files change meanwhile
 _OF_KRAFT = ", and a metadata log is never compacted"
 
 
@@ -62,7 +65,39 @@ def verify_segment(segment: LogSegment, progress: Callable[[int], None] | None =
     """The findings in one segment and the indexes beside it; every record is read.
 
     At most MOST_FINDINGS, and one more with the number of those left out. progress: called with each batch's bytes.
+    Where there are findings and a file has changed meanwhile, as when a broker puts a compacted segment in its place,
+    its log and its indexes may not have been of one time: it is verified again, a few times at most.
     """
+    before = _state(segment)
+    findings = _findings(segment, progress)
+    for _ in range(_TURNS - 1):
+        now = _state(segment)
+        if not findings or now == before:
+            break
+        segment, before = _again(segment), now
+        findings = _findings(segment, None)
+    return findings
+
+
+def _state(segment: LogSegment) -> list[tuple[int, ...] | None]:
+    """What tells that local files are others, or have other bytes."""
+    def of(path: str) -> tuple[int, ...] | None:
+        with suppress(OSError):
+            found = os.stat(path)
+            return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+        return None
+
+    return [of(path) for path in segment.files]
+
+
+def _again(segment: LogSegment) -> LogSegment:
+    """The segment as it is now, with the indexes that are there now."""
+    return type(segment)(
+        segment.path, topic=segment.topic, partition=segment.partition, size=segment.size, beside=SideFiles(0, 0, 0))
+
+
+def _findings(segment: LogSegment, progress: Callable[[int], None] | None) -> list[Finding]:
+    """The findings in one segment, read once."""
     findings = Findings()
     checks: list[Any] = [_Batches(segment, findings)]
     if segment.index is not None:
@@ -95,13 +130,26 @@ def verify_segment(segment: LogSegment, progress: Callable[[int], None] | None =
 
 
 def verify_partition(
-    segments: Sequence[LogSegment], progress: Callable[[int], None] | None = None
+    segments: Sequence[LogSegment],
+    progress: Callable[[int], None] | None = None,
+    gone: Callable[[LogSegment], None] | None = None,
 ) -> list[Finding]:
-    """The findings in all segments of a partition, and between them. progress: as of verify_segment."""
+    """The findings in all segments of a partition, and between them. progress: as of verify_segment.
+
+    gone: called with each segment that was deleted meanwhile, which is passed over. Without it FileNotFoundError is
+    raised.
+    """
     findings: list[Finding] = []
     previous: tuple[LogSegment, int] | None = None
     for segment in segments:
-        findings += verify_segment(segment, progress)
+        try:
+            findings += verify_segment(segment, progress)
+        except FileNotFoundError:
+            if gone is None:
+                raise
+            gone(segment)
+            previous = None
+            continue
         named, last = segment.named_offset, -1
         if named is not None and previous is not None and named > previous[1] + 1 and is_without_gaps(segment.topic):
             message = f"begins at offset {named}, {shown(previous[0].path)} ends at {previous[1]}{_OF_KRAFT}"
@@ -112,8 +160,8 @@ def verify_partition(
                     message = f"begins at offset {header.base_offset}, {shown(previous[0].path)} ends at {previous[1]}"
                     findings.append(Finding(shown(segment.path), 0, header.base_offset, "segments", message))
                 last = max(last, header.last_offset)
-        except KwireError:
-            pass  # verify_segment has listed it
+        except (KwireError, FileNotFoundError):
+            pass  # verify_segment has listed it, or it was deleted since
         if last >= 0:
             previous = (segment, last)
     if segments:
