@@ -341,6 +341,8 @@ def _kind(name: str) -> str:
             raise IsADirectoryError(21, "is the name of a folder, expected that of a file", name) from None
         return "none"
     if stat.S_ISREG(mode):
+        if not is_same(os.path.realpath(name), name):  # it is open, as /dev/stdout may be, and has no name any more
+            raise FileNotFoundError(2, "is an open file that was deleted, not replaced", name)
         return "file"
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(21, "Is a directory", name)

@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 
 from kwire.cli import main
+from kwire.storage import discover
+from kwire.storage.reading.segment_summaries import following, summarize_partitions, summarize_segments
 from tests.cli.test_record_lines import on_terminal
+from tests.reads import Reads
 from tests.storage.making import START, batch, write_segment
 
 pytestmark = pytest.mark.quick
@@ -125,3 +128,13 @@ def test_on_a_narrow_terminal(logs: Path) -> None:
         lines = on_terminal(cells, "log", "ls", logs).splitlines()
         assert [word for word in lines[0].split() if word not in ("time", "(UTC)")] == names
         assert max(map(len, lines[:-1])) <= cells
+
+
+def test_the_only_segment_of_a_partition_is_read_once(logs: Path, reads: Reads) -> None:
+    """In a store each read is a request."""
+    [*files] = discover(logs / "a-3")
+    summarize_segments(following(files))
+    once = len(reads)
+    [row] = summarize_partitions([files])
+    assert len(reads) == 2 * once > 0
+    assert (row.base_offset, row.next_offset, row.first_timestamp) == (0, 40, START)

@@ -195,6 +195,19 @@ def test_a_device_and_a_pipe_stay_what_they_are(
         assert read and read[0].startswith(begins) and pipe.is_fifo()
 
 
+def test_an_open_file_that_was_deleted_is_not_replaced(tmp_path: Path) -> None:
+    """As /dev/stdout may be: its name leads to `a (deleted)`, which would be another file."""
+    with open(tmp_path / "a", "w+b") as file:
+        (tmp_path / "a").unlink()
+        name = f"/proc/self/fd/{file.fileno()}"
+        if not os.path.exists(name):
+            pytest.skip("the system has no /proc")
+        for force in (False, True):
+            with pytest.raises(OSError, match="file that was deleted"), new_file(name, force=force):
+                raise AssertionError
+        assert not [*tmp_path.iterdir()]
+
+
 @pytest.mark.parametrize("name", ["-", "stdout"])
 def test_standard_output(name: str, inputs: Files, tmp_path: Path) -> None:
     """A pipe, and a file that the shell opened; by a link like /dev/stdout, but one of ours, so that it may break."""

@@ -143,9 +143,9 @@ def _is_there(path: str, options: dict[str, Any] | None) -> bool:
 
 
 def _partition(files: Sequence[SegmentFile], options: dict[str, Any] | None) -> PartitionSummary:
-    first = summarize(*following(files[:2])[0], options=options)
     written = [file for file in files if file.size] or files[:1]  # a segment that was rolled may be empty
     last = summarize(written[-1], heads=True, options=options)
+    first = last if written[-1] is files[0] else summarize(*following(files[:2])[0], options=options)
     end = last.next_offset
     if files[-1].size == 0 and files[-1].base_offset >= 0:  # rolled, and nothing written yet
         end = files[-1].base_offset
