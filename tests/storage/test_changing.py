@@ -286,3 +286,13 @@ def test_summaries_leave_out_what_is_deleted_meanwhile(tmp_path: Path) -> None:
     paths[2].unlink()
     assert summarize_segments(following(groups[0])) == []
     assert [row.partition for row in summarize_partitions(groups)] == [1]
+
+
+def test_a_compaction_that_ends_meanwhile_was_not_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_segment(tmp_path / "topic-0", 0, [batch(0)])
+    swap = write_segment(path.parent, 3, [batch(3)], indexes=False).rename(path.parent / f"{3:020}.log.swap")
+    assert [finding.kind for finding in LogDirectory(tmp_path).verify()] == ["segments"]
+    monkeypatch.setattr("time.sleep", lambda _: swap.rename(swap.with_suffix("")))
+    assert LogDirectory(tmp_path).verify() == []

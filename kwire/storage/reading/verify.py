@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from kwire.storage.side_files.indexes import AbortedTransaction, OffsetIndex, TimeIndex, TransactionIndex
 
 MOST_FINDINGS = 10_000  # of one segment, listed one by one
+_RENAMING = 0.2  # seconds in which a broker that runs renames the segments that a compaction has written
 _TURNS = 5  # of a segment whose files change meanwhile
 _OF_KRAFT = ", and a metadata log is never compacted"
 
@@ -193,8 +195,15 @@ def _snapshots(segment: LogSegment) -> Iterator[Finding]:
 
 
 def _swaps(segment: LogSegment) -> Iterator[Finding]:
-    """The segments of an interrupted compaction in a segment's folder, which are not read."""
+    """The segments of an interrupted compaction in a segment's folder, which are not read.
+
+    A broker that runs renames them at once: what counts is there a moment later, too.
+    """
     folder, names = _names_beside(segment)
+    if unfinished_swaps(names):
+        time.sleep(_RENAMING)
+        left = _names_beside(segment)[1]
+        names = [name for name in left if name in names or not name.endswith(".swap")]
     for name in unfinished_swaps(names):
         message = "a compaction was interrupted: a broker makes it a segment at its start; it is not read here"
         yield Finding(shown(f"{folder}/{name}"), -1, parsed_offset(name.partition(".")[0]), "segments", message)
