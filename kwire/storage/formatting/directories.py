@@ -78,6 +78,8 @@ class Staging:
         self._undo.clear()
 
     def _add(self, directory: str, files: Mapping[str, bytes]) -> None:
+        if _is_above_nothing(directory):
+            raise FileNotFoundError(2, "No such file or directory", directory)
         place = _place(directory)
         if os.path.lexists(place) and not os.path.isdir(place):
             raise FileExistsError(17, "File exists", directory)
@@ -198,6 +200,12 @@ def _place(directory: str) -> str:
     if os.path.isdir(directory) or name in ("", ".", ".."):
         return os.path.realpath(directory)
     return os.path.join(os.path.realpath(folder), name)
+
+
+def _is_above_nothing(directory: str) -> bool:
+    """Is a .. in a path after a folder that is not there? A broker does not find it, whatever is made at its end."""
+    parts = directory.split("/")
+    return any(part == ".." and at and not os.path.isdir("/".join(parts[:at]) or "/") for at, part in enumerate(parts))
 
 
 def _lock(folder: str, locks: ExitStack) -> None:

@@ -277,6 +277,15 @@ def test_above_a_link_is_above_what_it_leads_to(tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists() and (tmp_path / "deep" / "in" / "it" / "meta.properties").exists()
 
 
+@pytest.mark.parametrize("name", ["none/../d", "a/none/.././../d", "d,none/../e"])
+def test_above_a_folder_that_is_not_there_is_nothing(name: str, tmp_path: Path) -> None:
+    """As in Kafka's tool; d would be formatted, and the broker would not find none/../d."""
+    (tmp_path / "a").mkdir()
+    with pytest.raises(FormatterError, match=r"none/\.\."):
+        Formatter(config(tmp_path, name), CLUSTER, standalone=True).run()
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
 def test_what_a_directory_holds_stays(tmp_path: Path) -> None:
     (tmp_path / "d" / "topic-0").mkdir(parents=True)
     (tmp_path / "d" / "topic-0" / "00000000000000000000.log").write_bytes(b"data")
