@@ -6,7 +6,6 @@ import asyncio
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from errno import ECONNRESET
 from ipaddress import ip_address
 
 from kwire.capture.exchange import Direction
@@ -14,6 +13,7 @@ from kwire.capture.recorder import Recorder, Recording
 from kwire.net.address import Address
 from kwire.net.dialing import dial
 from kwire.net.listening import ACCEPTED_AT_ONCE, close_server, let_clients_wait, naming
+from kwire.net.streams import here, there, write, write_eof
 
 _BLOCK = 1 << 16
 _CONNECT = 30  # seconds
@@ -86,7 +86,7 @@ class Tap:
             return
         try:
             loops = self._is_here(to_broker)
-            client = str(Address(*peer(writer)))
+            client = str(there(writer))
         except OSError as error:  # one of the two was reset at once
             to_broker.transport.abort()
             self.say(f"{Address(*self.target)}: {reason(error)}")
@@ -115,7 +115,7 @@ class Tap:
 
     def _is_here(self, to_broker: asyncio.StreamWriter) -> bool:
         """Does a connection lead to the tap itself, which would connect again and again?"""
-        (host, port), own = peer(to_broker), to_broker.get_extra_info("sockname")[0]
+        (host, port), own = there(to_broker), here(to_broker).host
         listens = [name.getsockname()[:2] for name in self._server.sockets]
         return (host, port) in listens or (host == own and any(
             port == at and ip_address(where).is_unspecified for where, at in listens))
@@ -124,21 +124,12 @@ class Tap:
                     direction: Direction) -> None:
         """Forward bytes until the stream ends, no faster than the other side reads them."""
         while data := await reader.read(_BLOCK):
-            writer.write(data)
+            write(writer, data)
             self.recorder.record(recording, direction, data)
             await writer.drain()
             await asyncio.sleep(0)  # let others run: read and drain may return at once
         with suppress(OSError):
-            writer.write_eof()
-
-
-def peer(writer: asyncio.StreamWriter) -> tuple[str, int]:
-    """Host and port of the other side of a connection. Raises OSError for one that was reset before it was asked."""
-    address = writer.get_extra_info("peername")
-    if address is None:
-        raise ConnectionResetError(ECONNRESET, os.strerror(ECONNRESET))
-    host, port = address[:2]
-    return host, port
+            write_eof(writer)
 
 
 async def connected(host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

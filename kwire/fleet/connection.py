@@ -11,6 +11,7 @@ from typing import Any
 from kwire.fleet.errors import ApiError
 from kwire.fleet.users import Exchange
 from kwire.net.listening import whole
+from kwire.net.streams import there, write
 from kwire.schema import api_keys
 
 
@@ -19,8 +20,9 @@ class Connection:
 
     def __init__(self, writer: asyncio.StreamWriter, seen: Callable[[bytes], None] | None = None) -> None:
         self.writer, self._seen = writer, seen
-        peer = writer.get_extra_info("peername") or ("", 0)
-        self.host, self.port = str(peer[0]), int(peer[1])
+        self.host, self.port = "", 0
+        with contextlib.suppress(OSError):  # it has ended already
+            self.host, self.port = there(writer)
         self.closing = self.answering = False
         self.principal: str | None = None  # who was let in
         self.exchange: Exchange | None = None  # of SASL, under way
@@ -32,7 +34,7 @@ class Connection:
 
     def write(self, data: bytes) -> None:
         """Send bytes to the client."""
-        self.writer.write(data)
+        write(self.writer, data)
         if self._seen is not None:
             self._seen(data)
 

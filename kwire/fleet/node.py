@@ -388,7 +388,7 @@ class Listener:
         """Answer one request: the next one is read after it, as Kafka's socket server does."""
         if connection.raw_sasl and connection.exchange is not None:
             with contextlib.suppress(ApiError):  # it ends the connection
-                connection.writer.write(pack_frame(connection.authenticate(frame)))
+                connection.write(pack_frame(connection.authenticate(frame)))
             return
         request = self._decoded(frame, connection)
         if request is None:
@@ -475,7 +475,7 @@ class Listener:
             answer = ranges(offered)
             answer.error_code = ErrorCode.UNSUPPORTED_VERSION
             data = pack_frame(encode_response(answer, 0, correlation_id=header.correlation_id))
-            connection.writer.write(data)
+            connection.write(data)
             return None
         connection.close()
         return None

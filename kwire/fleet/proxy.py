@@ -15,7 +15,7 @@ from typing import Any
 from kwire import schema
 from kwire.capture.exchange import Direction
 from kwire.capture.recorder import Recorder
-from kwire.capture.tap import connected, peer, reason
+from kwire.capture.tap import connected, reason
 from kwire.codec.arguments import check_ints, check_type
 from kwire.codec.frames import (
     FrameReader,
@@ -33,6 +33,7 @@ from kwire.fleet.loop_thread import InThread
 from kwire.fleet.refusals import refusal
 from kwire.net.address import Address, address
 from kwire.net.listening import ACCEPTED_AT_ONCE, close_server, let_clients_wait, naming
+from kwire.net.streams import here, there, write
 from kwire.schema import Field, api_keys
 from kwire.schema.error_codes import ErrorCode
 
@@ -209,7 +210,7 @@ class Proxy(InThread):
 
     async def _address_here(self, broker: Address, client: Connection) -> Address:
         """Where this client reaches a broker through this proxy."""
-        host = str(client.writer.get_extra_info("sockname")[0])
+        host = here(client.writer).host
         if broker == self._target:
             return Address(host, self._listen.port)
         if (broker, host) not in self._ports:
@@ -226,7 +227,7 @@ class Proxy(InThread):
         except asyncio.CancelledError:
             pass  # the Proxy ends; asyncio would log it
         else:
-            with contextlib.suppress(asyncio.CancelledError):
+            with contextlib.suppress(asyncio.CancelledError, OSError):  # the client has gone already
                 await self._converse(_Line(broker, reader, writer, answers, upstream))
         finally:
             if upstream is not None:
@@ -235,8 +236,7 @@ class Proxy(InThread):
     async def _converse(self, line: _Line) -> None:
         """Pass on both directions until one of them ends."""
         recorder = self.recorder
-        recording = None if recorder is None else recorder.open(
-            str(Address(*peer(line.writer))), str(line.broker))
+        recording = None if recorder is None else recorder.open(str(there(line.writer)), str(line.broker))
 
         def seen(direction: Direction, data: bytes) -> None:
             if recorder is not None and recording is not None:
@@ -284,7 +284,7 @@ class Proxy(InThread):
                 if len(begin) >= _SIZE_BYTES:
                     raise
                 line.is_raw, whole = True, []  # TLS, or anything else that has no frames
-                line.upstream.write(begin + data)
+                write(line.upstream, begin + data)
             begin = begin if len(begin) >= _SIZE_BYTES else begin + data[:_SIZE_BYTES]
             for frame in whole:
                 await self._forward_frame(line, client, asked, frame)
@@ -294,7 +294,7 @@ class Proxy(InThread):
                 await line.upstream.drain()
                 while data := await line.reader.read(_READ_BYTES):
                     seen(data)
-                    line.upstream.write(data)
+                    write(line.upstream, data)
                     await line.upstream.drain()
 
     async def _forward_frame(self, line: _Line, client: Connection, asked: _Pipeline, frame: bytes) -> None:
@@ -315,7 +315,7 @@ class Proxy(InThread):
             await asked.add(_Asked(len(frame), request, outcome))
         else:
             self._faults.record(request, node, outcome, False)
-        line.upstream.write(pack_frame(frame))
+        write(line.upstream, pack_frame(frame))
         await line.upstream.drain()
 
     async def _return(self, line: _Line, client: Connection, asked: _Pipeline) -> None:

@@ -23,6 +23,7 @@ from kwire.errors import DecodeError, LimitError
 from kwire.net.address import Address
 from kwire.net.dialing import dial
 from kwire.net.errors import BrokerConnectionError, FrameSizeError
+from kwire.net.streams import write
 from kwire.schema import api_keys
 from kwire_c.plan import message_of
 
@@ -72,7 +73,7 @@ class Channel:
         self.tolerated = tolerated
         self.lost: BrokerConnectionError | None = None
         self._reader, self._writer = reader, writer
-        if not self.has_tls:  # whose buffer asyncio cannot wait for to be empty
+        if not self.has_tls and not writer.is_closing():  # whose buffer asyncio cannot wait for to be empty
             writer.transport.set_write_buffer_limits(high=0)  # what is drained is the system's, also where this closes
         self._frames = FrameReader(max_frame)
         self._started = False  # whether a whole frame was received
@@ -105,7 +106,7 @@ class Channel:
             raise BrokerConnectionError(_reason(error, tls is not None), address=str(address)) from None
         except (ValueError, OverflowError):  # a host name that IDNA refuses, a port out of range in Metadata
             raise BrokerConnectionError("invalid host name or port", address=str(address)) from None
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, AttributeError):  # uvloop has no socket where it has just ended
             writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return cls(address, reader, writer, client_id=client_id, max_frame=max_frame, tolerated=tolerated)
 
@@ -123,7 +124,7 @@ class Channel:
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         number = self._correlation_id
         frame = encode_request(message, version, correlation_id=number, client_id=self.client_id)
-        self._writer.write(pack_frame(frame))
+        write(self._writer, pack_frame(frame))
         definition = message_of(message).schema
         is_produce = definition.api_key == api_keys.PRODUCE  # first: the class is made only for it
         if is_produce and isinstance(message, messages.ProduceRequest) and message.acks == 0:
@@ -148,7 +149,7 @@ class Channel:
         """Send a frame without header and read one: SASL below 1.0 (SaslHandshake v0). One at a time."""
         self._check()
         self._token = asyncio.get_running_loop().create_future()
-        self._writer.write(pack_frame(token))
+        write(self._writer, pack_frame(token))
         return await self._token
 
     async def drain(self) -> None:
@@ -194,9 +195,9 @@ class Channel:
 
     def disown(self, null: int) -> None:
         """Replace the socket's descriptor by null, a descriptor of /dev/null, in this process only."""
-        number = self._writer.get_extra_info("socket").fileno()
-        if number >= 0:
-            os.dup2(null, number, inheritable=False)
+        connected = self._writer.get_extra_info("socket")
+        if connected is not None and connected.fileno() >= 0:  # else it has ended
+            os.dup2(null, connected.fileno(), inheritable=False)
 
     @property
     def throttled(self) -> float:

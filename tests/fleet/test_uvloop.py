@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
 import ssl
+import struct
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -12,7 +15,7 @@ import pytest
 import trustme
 import uvloop
 
-from kwire import messages
+from kwire import encode_request, messages, pack_frame
 from kwire.capture import Exchange, read_capture
 from kwire.capture.tap import Tap
 from kwire.fleet import Fleet, Proxy
@@ -103,3 +106,47 @@ def test_what_has_a_thread_of_its_own_runs_asyncio_there(monkeypatch: pytest.Mon
     monkeypatch.setattr(asyncio, "new_event_loop", lambda: pytest.fail("the loop of the policy"))
     with Fleet("4.4", topics={"t": 3}) as fleet, connect_sync(fleet.bootstrap) as connection:
         assert len(connection.send(METADATA).topics) == 1
+
+
+def test_a_connection_that_has_just_ended() -> None:
+    """Between its end and the turn in which its reader is told: uvloop's write would raise RuntimeError."""
+    async def work() -> None:
+        async with Fleet("4.4") as fleet, connect(fleet.bootstrap) as connection:
+            for request in (METADATA, messages.ProduceRequest(acks=0)):
+                await connection.send(METADATA)
+                channel = connection._channel
+                assert channel is not None
+                channel._writer.transport.abort()
+                await asyncio.sleep(0)
+                with pytest.raises(BrokerConnectionError, match=r"closed the connection|connection lost"):
+                    await connection.send(request)
+            assert len((await connection.send(METADATA)).brokers) == 1
+
+    on_uvloop(work)
+
+
+def resets(address: str, times: int) -> None:
+    """Clients that ask and are gone, some before they are answered."""
+    host, _, port = address.rpartition(":")
+    frame = pack_frame(encode_request(METADATA, 9, correlation_id=1))
+    for number in range(times):
+        with contextlib.suppress(OSError), socket.create_connection((host, int(port))) as client:
+            client.sendall(frame * (1 + number % 7))
+            if number % 3 == 0:
+                client.recv(1)
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def test_clients_that_reset(tmp_path: Path) -> None:
+    """Of them uvloop does not know an address; and writing to them raises RuntimeError."""
+    async def work() -> None:
+        async with Fleet("4.4", topics={"t": 100}) as fleet:
+            host, _, port = fleet.bootstrap.rpartition(":")
+            tapping = Tap((host, 0), (host, int(port)), str(tmp_path / "t"))
+            recording = Proxy(fleet.bootstrap, record=str(tmp_path / "p"))
+            async with Proxy(fleet.bootstrap) as plain, recording, tapping:
+                tapped = f"{host}:{tapping.address[1]}"
+                for address in (fleet.bootstrap, plain.bootstrap, recording.bootstrap, tapped):
+                    await asyncio.to_thread(resets, address, 100)
+
+    on_uvloop(work)
