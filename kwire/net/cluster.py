@@ -373,9 +373,12 @@ class Cluster:
         listed = {broker.id: broker.address for broker in self.brokers}
         kept = {node: old for node, old in self._connections.items() if listed.get(node) == old.address}
         removed = [old for node, old in self._connections.items() if node not in kept]
+        is_free = connection not in kept.values()
         for node, where in listed.items():
             if node not in kept:
-                kept[node] = connection if where == connection.address else self._connection_to(where)
+                takes = is_free and where == connection.address  # not two of one address: one of them may move
+                kept[node] = connection if takes else self._connection_to(where)
+                is_free = is_free and not takes
         self._connections = kept
         await close_all([old for old in removed if old is not connection])
 

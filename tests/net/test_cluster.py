@@ -363,6 +363,29 @@ def test_a_refresh_closes_the_connection_to_a_broker_that_names_only_others() ->
     run(work())
 
 
+@pytest.mark.parametrize("lazy", [False, True])
+def test_of_two_nodes_at_one_address_one_moves(lazy: bool) -> None:
+    """Each has a connection of its own: a lazy cluster could never send to the one that stayed."""
+    async def work() -> None:
+        async with Started("4.4", "4.4") as (there, elsewhere):
+            row = messages.MetadataResponse.MetadataResponseBroker
+            ports = {1: there.port, 2: there.port, 3: elsewhere.port}
+
+            def answer(_: Any) -> Any:
+                return messages.MetadataResponse(brokers=[
+                    row(node_id=node, host=HOST, port=port) for node, port in ports.items()])
+
+            there.answer = elsewhere.answer = answer
+            async with Cluster(there.address, lazy=lazy) as cluster:
+                for port in (there.port, elsewhere.port):
+                    ports[2] = port
+                    await cluster.refresh()  # the second time the third node is asked
+                    for node in ports:
+                        await cluster.send(METADATA, to=node)
+
+    run(work())
+
+
 def test_built_in_features_came_when_their_kips_did() -> None:
     first = {}
     for name, feature in FEATURES.items():
