@@ -499,7 +499,7 @@ class _Protocol(asyncio.StreamReaderProtocol):
 
     def eof_received(self) -> bool | None:
         self.ended()
-        return super().eof_received()
+        return super().eof_received() and not self._held  # TLS cannot be closed by half: asyncio would log it
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.ended()

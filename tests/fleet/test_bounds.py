@@ -312,6 +312,30 @@ def test_clients_that_never_end_a_handshake_are_let_go() -> None:
     assert asyncio.run(run()) == 0 and not raised
 
 
+def test_a_tls_client_that_goes_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """One that ends TLS with the last bytes of its handshake."""
+    authority, server, trusting = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context()
+    authority.issue_cert("127.0.0.1").configure_cert(server)
+    authority.configure_trust(trusting)
+    with Fleet("4.4", tls=server) as fleet, raw(fleet) as client:
+        taken, given = ssl.MemoryBIO(), ssl.MemoryBIO()
+        tls = trusting.wrap_bio(taken, given, server_hostname="127.0.0.1")
+        for step in (tls.do_handshake, tls.unwrap):
+            while True:
+                try:
+                    step()
+                    break
+                except ssl.SSLWantReadError:
+                    client.sendall(given.read())
+                    data = client.recv(1 << 16)
+                    taken.write(data)
+                    if not data:
+                        taken.write_eof()
+                except ssl.SSLError:  # the server has closed the connection
+                    break
+    assert not caplog.records
+
+
 @pytest.mark.parametrize("value", ["1_000", "٣", "9" * 5000, str(1 << 63), "", "0x10", "1e3", "\x1b[31m"])
 def test_a_number_is_one_of_java(connection: SyncConnection, value: str) -> None:
     request = messages.CreateTopicsRequest
