@@ -48,7 +48,7 @@ def fleet(
     if data is not None:
         check_local(data)
     settings: dict[str, Any] = {"topics": _topics(topics), "levels": _levels(levels), "port": port, "data": data,
-                                "rules": rules, "seed": seed}
+                                "rules": rules, "seed": seed, "keep_events": False}
     try:
         made = Fleet(releases=releases, **settings) if len(releases) > 1 else Fleet(
             releases[0] if releases else None, nodes or 1, **settings)

@@ -57,7 +57,7 @@ def tap(listen: Address, target: Address, out: str | None, faults: tuple[str, ..
     if out in ("", "-"):
         raise click.UsageError(f"--out is the beginning of two file names, not {out!r}: standard output cannot be both")
     if faults:
-        proxy = Proxy(str(target), str(listen), seed=seed, record=out, say=_say)
+        proxy = Proxy(str(target), str(listen), seed=seed, record=out, say=_say, keep_events=False)
         return asyncio.run(_run_proxy(proxy, add_faults(proxy, faults), target, out))
     if out is None:
         raise click.UsageError("Missing option '--out': without --fault a tap only records.")

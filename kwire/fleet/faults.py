@@ -11,7 +11,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from kwire import schema
-from kwire.codec.arguments import check_seconds
+from kwire.codec.arguments import check_seconds, check_type
 from kwire.codec.frames import Request
 from kwire.errors import KwireError
 from kwire.fleet.clock import Clock
@@ -100,10 +100,11 @@ class Outcome:
 
 
 class Faults:
-    """The rules of a fleet, and what happened."""
+    """The rules of a fleet, and what happened, if events are kept."""
 
-    def __init__(self, clock: Clock, random: Random, topic_names: TopicNames) -> None:
-        self._clock, self._random, self._topic_names = clock, random, topic_names
+    def __init__(self, clock: Clock, random: Random, topic_names: TopicNames, keep_events: bool = True) -> None:
+        check_type(keep_events, bool, "keep_events", "True or False")
+        self._clock, self._random, self._topic_names, self._keeps = clock, random, topic_names, keep_events
         self.rules: list[Fault] = []
         self.events: deque[dict[str, Any]] = deque()
         self._text = 0  # characters in them
@@ -148,6 +149,8 @@ class Faults:
         self._keep({"event": event, "time": self._clock.now(), **what})
 
     def _keep(self, event: dict[str, Any]) -> None:
+        if not self._keeps:
+            return
         self.events.append(event)
         self._text += _text_of(event)
         while len(self.events) > MOST_EVENTS or self._text > MOST_EVENT_TEXT:

@@ -43,7 +43,7 @@ class Fleet(InThread):
     feature levels that differ from those that the oldest release formats with. sasl: {user: password}, for PLAIN and
     SCRAM; without it nobody logs in. tls: a server's SSLContext. seed: of ids, and of faults with a probability. clock:
     a ManualClock for tests of time, a simulation's clock in one. port: of the first node, the others follow (0: free
-    ones).
+    ones). keep_events: False leaves .events empty, for a fleet that runs for long.
 
     A context manager, sync (the nodes run in a thread of their own) or async (they run in this loop). Raises
     UnsupportedVersionError for an unknown release, ValueError for levels that no node supports, OSError if a port is
@@ -55,7 +55,7 @@ class Fleet(InThread):
         data: str | os.PathLike[str] | None = None, rules: str = "released", levels: Mapping[str, int] | None = None,
         topics: Mapping[str, int] | None = None, sasl: Mapping[str, str] | None = None,
         tls: ssl.SSLContext | None = None, seed: int = 0, clock: Clock | None = None, port: int = 0,
-        roles: Sequence[str] | None = None,
+        roles: Sequence[str] | None = None, keep_events: bool = True,
     ) -> None:
         check_choice(rules, tuple(RULES), "rules")
         if release is not None and releases is not None:
@@ -73,7 +73,7 @@ class Fleet(InThread):
         if data is not None:
             self.cluster.storage = DiskStorage(data, levels or {})
         self._users = None if sasl is None else Users(sasl, lambda: self.cluster.scram)
-        self._faults = Faults(self.clock, self.cluster.random, self.cluster.topic_name)
+        self._faults = Faults(self.clock, self.cluster.random, self.cluster.topic_name, keep_events)
         self.nodes = [
             Node(self.cluster, number + 1, name, self._faults, port=port + number if port else 0, tls=tls,
                  users=self._users, roles=role, rules=RULES[rules])

@@ -111,6 +111,7 @@ class Proxy(InThread):
     addresses in responses (Metadata, FindCoordinator, DescribeCluster, node endpoints) are replaced. What is not
     Kafka's (TLS, tokens of SASL without headers) is passed on as it is. record: the name of frame files, as of
     `kwire tap`, with all that clients sent and got. say: called with one line for what a user should know.
+    keep_events: False leaves .events empty, for one that runs for long.
 
     A context manager, sync (in a thread of its own) or async. Raises ValueError for an address that is none, OSError if
     it cannot listen or write.
@@ -118,7 +119,7 @@ class Proxy(InThread):
 
     def __init__(
         self, target: str, listen: str = f"{_HOST}:0", *, seed: int = 0, clock: Clock | None = None,
-        record: str | None = None, say: Callable[[str], None] = lambda line: None,
+        record: str | None = None, say: Callable[[str], None] = lambda line: None, keep_events: bool = True,
     ) -> None:
         check_ints(seed=seed)
         if clock is not None:
@@ -126,7 +127,7 @@ class Proxy(InThread):
         self._target, self._listen = address(target), address(listen, any_port=True)
         self._clock, self._record, self._say = clock or Clock(), record, say
         self._names: dict[uuid.UUID, str] = {}
-        self._faults = Faults(self._clock, Random(seed), self._names.get)
+        self._faults = Faults(self._clock, Random(seed), self._names.get, keep_events)
         self._ports: dict[tuple[Address, str], int] = {}  # (broker, host here) -> its port here
         self._nodes: dict[Address, int] = {}  # broker -> its node id, once it is known
         self._servers: list[asyncio.Server] = []

@@ -72,6 +72,18 @@ def end(connection: SyncConnection, name: str, commit: bool = True, **ours: int)
         messages.EndTxnRequest(transactional_id=name, committed=commit, **ours), 4).error_code)
 
 
+def test_events_are_not_kept() -> None:
+    """The rules count all the same."""
+    with Fleet("4.4", keep_events=False) as fleet, Proxy(fleet.bootstrap, keep_events=False) as proxy:
+        rules = [one.fault("Metadata", delay=0.001) for one in (fleet, proxy)]
+        with connect_sync(proxy.bootstrap) as connection:
+            connection.send(messages.MetadataRequest(topics=None))
+        fleet.nodes[0].stop()
+        assert fleet.events == proxy.events == [] and [rule.hits for rule in rules] == [1, 1]
+    with pytest.raises(TypeError, match="keep_events must be True or False, not int"):
+        Fleet("4.4", keep_events=0)  # type: ignore[arg-type]
+
+
 def test_events_are_bound_by_what_clients_write(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet_faults, "MOST_EVENT_TEXT", 100_000)
     with Fleet("4.4") as fleet:
