@@ -80,9 +80,9 @@ async def _read(call: Call, wanted: dict[FetchKey, Any]) -> list[tuple[FetchKey,
     """The rows of partitions as they are asked for, those of unknown ones last."""
     left = min(call.message.max_bytes, MOST_BYTES) if call.version >= 3 else MOST_BYTES
     rows, unknown = list[tuple[FetchKey, Any]](), list[tuple[FetchKey, Any]]()
-    anything = False
+    anything, size = False, 0
     for number, (key, one) in enumerate([*wanted.items()]):
-        if number % _AT_ONCE == _AT_ONCE - 1:
+        if number % _AT_ONCE == _AT_ONCE - 1 or size:
             await asyncio.sleep(0)  # others are served meanwhile
         row = messages.FetchResponse.PartitionData(partition_index=key.partition, high_watermark=-1)
         try:

@@ -490,7 +490,8 @@ def _fetched(call: Call, group_id: str, topics: Any, topic_row: Any, partition_r
             for one in topics]
     else:
         wanted = [(one.name, _id(call, one.name), one.partition_indexes) for one in topics]
-    stable = call.version >= 7 and call.message.require_stable
+    stable = call.version >= 7 and call.message.require_stable and group is not None
+    pending = group.pending_partitions() if stable and group is not None else set()
     rows = []
     for name, topic_id, indexes in wanted:
         results = []
@@ -499,7 +500,7 @@ def _fetched(call: Call, group_id: str, topics: Any, topic_row: Any, partition_r
             row = partition_row(partition_index=index, committed_offset=-1, committed_leader_epoch=-1, metadata="")
             if by_id and not name:
                 row.error_code = ErrorCode.UNKNOWN_TOPIC_ID
-            elif stable and group is not None and group.is_pending((name, index)):
+            elif (name, index) in pending:
                 row.error_code = ErrorCode.UNSTABLE_OFFSET_COMMIT
             elif found is not None:
                 row.committed_offset, row.metadata = found.offset, found.metadata

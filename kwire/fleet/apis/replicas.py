@@ -43,7 +43,7 @@ def elect_leaders(call: Call) -> Any:
     rows, elected, up = [], list[Move](), {node.id for node in cluster.alive()}
     for name, indexes in asked:
         row = response.ReplicaElectionResult(topic=name)
-        for index in indexes if call.node.offer.is_kraft else dict.fromkeys(indexes):
+        for index in dict.fromkeys(indexes):  # once, also where KRaft repeats a row with its text
             result = response.PartitionResult(partition_id=index, error_message=None)
             try:
                 cluster.check_controller(call.node)

@@ -8,7 +8,7 @@ from typing import Any
 
 from kwire import messages
 from kwire.fleet.apis.registry import Call, answered, handles
-from kwire.fleet.cluster import partition_of
+from kwire.fleet.cluster import OFFSETS_TOPIC, partition_of
 from kwire.fleet.coordinators.name_patterns import name_pattern
 from kwire.fleet.coordinators.transactions import Participant
 from kwire.fleet.errors import ApiError
@@ -184,7 +184,7 @@ def describe_transactions(call: Call) -> Any:
             call.cluster.check_coordinator(call.node, name)
             if known is None:
                 raise ApiError(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
-            row.transaction_state, row.transaction_timeout_ms = known.state, int(known.timeout * 1000)
+            row.transaction_state, row.transaction_timeout_ms = known.state, round(known.timeout * 1000)
             row.producer_id, row.producer_epoch = known.producer_id, known.epoch
             row.transaction_start_time_ms = int(known.started * 1000) if known.started else -1
             topics: dict[str, list[int]] = {}
@@ -244,10 +244,13 @@ def write_txn_markers(call: Call) -> Any:
         call.cluster.leads(call.node, partition)
         if marker.producer_epoch < 0:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
-        partition.log.producers.check_epoch(marker.producer_id, marker.producer_epoch)
+        partition.log.producers.check_epoch(marker.producer_id, marker.producer_epoch, marker.coordinator_epoch)
         partition.log.append_marker(
             marker.producer_id, marker.producer_epoch, marker.transaction_result, marker.coordinator_epoch,
             partition.leader_epoch, call.cluster.clock.now_ms())
+        if topic == OFFSETS_TOPIC:  # GroupCoordinator.onTransactionCompleted
+            groups = [name for name in call.cluster.groups.groups if partition_of(name) == (topic, index)]
+            call.cluster.groups.end_transaction(marker.producer_id, marker.transaction_result, groups)
 
     return response(markers=[
         response.WritableTxnMarkerResult(producer_id=marker.producer_id, topics=[

@@ -87,8 +87,7 @@ class CommittedOffsets:
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
         """Forget the offsets of partitions, and with them those of ongoing transactions."""
-        there = self.partitions()
-        gone = dict.fromkeys(one for one in partitions if one in there)
+        gone = dict.fromkeys(one for one in partitions if one in self.offsets or self.is_pending(one))
 
         def forgotten() -> None:
             for offsets in (self.offsets, *self.pending_offsets.values()):
@@ -118,6 +117,10 @@ class CommittedOffsets:
         if commit:
             self.offsets.update(newer(offsets, self.offsets))
         self.pending_offsets.pop(producer_id, None)
+
+    def pending_partitions(self) -> set[TopicPartition]:
+        """The partitions that have an offset of an ongoing transaction."""
+        return set().union(*self.pending_offsets.values())
 
     def is_pending(self, partition: TopicPartition) -> bool:
         """Whether an ongoing transaction has an offset of the partition (require_stable, KIP-447)."""
@@ -206,14 +209,17 @@ class Group(CommittedOffsets):
 
     def prefer(self, member: Member, protocols: list[tuple[str, bytes]]) -> None:
         """A member has other protocols."""
-        self._supported.subtract({name for name, _ in member.protocols})
+        before = {name for name, _ in member.protocols}
+        self._supported.subtract(before)
         member.protocols = protocols
         self._supported.update({name for name, _ in protocols})
+        for name in before:
+            if not self._supported[name]:  # nobody has it any more
+                del self._supported[name]
 
     def _drop(self, member: Member) -> None:
         if self.members.pop(member.id, None) is not None:
             self.prefer(member, [])
-            self._supported += Counter()  # those that nobody has are forgotten
         self._joined.discard(member.id)
         self._unsynced.discard(member.id)
         if self.leader == member.id:

@@ -51,7 +51,7 @@ def transaction_row(known: Transaction, partitions: list[TopicPartition], flexib
         topics.setdefault(topic, []).append(index)
     schema = messages.TransactionLogValue.PartitionsSchema
     value = messages.TransactionLogValue(
-        producer_id=known.producer_id, producer_epoch=known.epoch, transaction_timeout_ms=int(known.timeout * 1000),
+        producer_id=known.producer_id, producer_epoch=known.epoch, transaction_timeout_ms=round(known.timeout * 1000),
         transaction_status=TRANSACTION_STATES.index(known.state), transaction_last_update_timestamp_ms=now,
         transaction_start_timestamp_ms=int(known.started * 1000) if partitions else -1,
         transaction_partitions=[schema(topic=topic, partition_ids=ids) for topic, ids in topics.items()]

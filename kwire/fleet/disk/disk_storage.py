@@ -43,7 +43,7 @@ from kwire.fleet.disk.coordinator_records import (
 )
 from kwire.fleet.disk.metadata_store import TOPIC, MetadataStore
 from kwire.fleet.disk.node_folder import NodeFolder
-from kwire.fleet.disk.segment_store import SegmentStore
+from kwire.fleet.disk.segment_store import SegmentStore, renamed
 from kwire.fleet.errors import ApiError, StorageErrors
 from kwire.fleet.logs.log_settings import LogSettings
 from kwire.fleet.logs.partition_log import PartitionLog, epochs_from
@@ -197,7 +197,8 @@ class DiskStorage(Storage):
                 if re.fullmatch(r".+\.[0-9a-f]{32}-delete", name) or name.endswith(".cleaned"):
                     shutil.rmtree(path, ignore_errors=True)
                 elif topic not in (None, TOPIC, *cluster.topics) and os.path.isdir(path):
-                    os.rename(path, f"{path}.{os.urandom(16).hex()}-stray")
+                    os.rename(path, renamed(path, "-stray"))
+            node.forget_all_but(cluster.topics)
 
     def _opened(self, topic: Topic, index: int, record: Any) -> Partition:
         """A partition with its log. Its first replica has it, or of a real cluster's the first that is in sync."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from contextlib import suppress
 from uuid import UUID
 
@@ -76,6 +76,8 @@ class NodeFolder:
     def name_topic(self, topic: str, partition: int, topic_id: UUID) -> None:
         """Make the folder of a partition, with the topic's id in KRaft: there it has come with the topic. OSError."""
         folder = os.path.join(self.path, f"{topic}-{partition}")
+        if not os.path.isdir(folder):  # a start that is still there is of another log
+            self.forget([(topic, partition)])
         os.makedirs(folder, exist_ok=True)
         if self._offer.is_kraft:
             data, path = partition_metadata(topic_id), os.path.join(folder, _PARTITION_METADATA)
@@ -95,6 +97,10 @@ class NodeFolder:
         starts = {**self.starts, partition: offset}
         self._write(_STARTS, _checkpoint(starts))
         self.starts = starts
+
+    def forget_all_but(self, topics: Container[str]) -> None:
+        """Topics were deleted while nobody kept it in mind. Raises OSError."""
+        self.forget([one for one in self.starts if one[0] not in topics])
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
         """Partitions were deleted. Raises OSError."""

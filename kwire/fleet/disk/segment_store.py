@@ -29,6 +29,7 @@ from kwire.storage.side_files.indexes import AbortedTransaction, OffsetIndex, Ti
 EPOCHS_FILE = "leader-epoch-checkpoint"
 MOST_SEGMENT = (1 << 31) - 1
 _HEAD_BYTES = 4096  # that are read at least: a batch's length is in them
+_LONGEST_NAME = 255  # bytes of a file's name
 _KINDS = (".log", ".index", ".timeindex", ".txnindex")
 _SWAP = ".swap"  # what a cleaner has written, and what is not yet in its place (Kafka's UnifiedLog.SWAP_FILE_SUFFIX)
 
@@ -321,10 +322,18 @@ class SegmentStore(BatchStore):
         """Delete the folder: it gets Kafka's name of a deleted partition first. Raises OSError."""
         self._is_closed = True
         self.abandon()
-        gone = f"{self.folder}.{os.urandom(16).hex()}-delete"
+        gone = renamed(self.folder, "-delete")
         with suppress(FileNotFoundError):
             os.rename(self.folder, gone)
             shutil.rmtree(gone, ignore_errors=True)
+
+
+def renamed(folder: str, suffix: str) -> str:
+    """Kafka's name of a partition's folder that is set aside (LocalLog.logDirNameWithSuffixCappedLength)."""
+    parent, _, name = folder.rpartition("/")
+    topic, _, partition = name.rpartition("-")
+    rest = f"-{partition}.{os.urandom(16).hex()}{suffix}"
+    return f"{parent}/{topic[: _LONGEST_NAME - len(rest)]}{rest}"
 
 
 def _producer(state: Any) -> Producer:

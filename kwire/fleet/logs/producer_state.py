@@ -160,13 +160,20 @@ class ProducerStates:
             self._open[producer_id] = known.first_offset
         self.producers[producer_id] = known
 
-    def check_epoch(self, producer_id: int, epoch: int) -> None:
-        """May a producer write in this epoch? Raises ApiError: INVALID_PRODUCER_EPOCH."""
+    def check_epoch(self, producer_id: int, epoch: int, coordinator_epoch: int | None = None) -> None:
+        """May a producer write in this epoch, or a coordinator its marker?
+
+        Raises ApiError: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED.
+        """
         known = self.producers.get(producer_id)
         if known is not None and epoch < known.epoch:
             raise ApiError(
                 ErrorCode.INVALID_PRODUCER_EPOCH,
                 f"Epoch of producer {producer_id} is {epoch}, which is smaller than the last seen epoch {known.epoch}")
+        if known is not None and coordinator_epoch is not None and coordinator_epoch < known.coordinator_epoch:
+            raise ApiError(
+                ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+                f"The coordinator epoch is {coordinator_epoch}, the last seen one {known.coordinator_epoch}")
 
     def ending(
         self, producer_id: int, epoch: int, coordinator_epoch: int, timestamp: int
