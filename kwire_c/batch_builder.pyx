@@ -40,12 +40,12 @@ from kwire_c.integers cimport bounded, brief
 from kwire_c.record_batch cimport Block, Record, header_list, header_pair, is_iterable, pin
 
 
-@cython.final
 cdef int raise_occurred() except -1:
     """Raise what is set."""
     return -1
 
 
+@cython.final
 cdef class Rows:
     """The records of one batch, read in order."""
 
@@ -428,14 +428,14 @@ cdef void _no_array(ArrowArray *array) noexcept:
         array.release = NULL
 
 
-@cython.final
 cdef bint is_interrupt(str text):
     """Is it the traceback of a KeyboardInterrupt of the caller's generator? pyarrow keeps the text alone."""
-    trace = text.partition("Traceback (most recent call last):\n")[2]
+    trace = text.rpartition("Traceback (most recent call last):\n")[2]  # of a chain the one that was raised is the last
     error = next((line for line in trace.split("\n") if not line.startswith(" ")), "")
     return error == "KeyboardInterrupt" or error.startswith("KeyboardInterrupt: ")
 
 
+@cython.final
 cdef class ArrowRows:
     """The rows of anything that has __arrow_c_stream__ or __arrow_c_array__, one chunk of arrays at a time."""
 

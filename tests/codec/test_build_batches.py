@@ -434,15 +434,24 @@ def test_an_interrupt_in_the_callers_generator_stays_one() -> None:
     """pyarrow makes a failed stream of it, which says it in its text: a program that goes on after errors went on."""
     schema = pa.schema([("value", pa.binary())])
 
-    def batches(error: BaseException) -> Iterator[pa.RecordBatch]:
+    def batches(error: BaseException, before: BaseException | None = None) -> Iterator[pa.RecordBatch]:
         yield pa.record_batch([pa.array([b"x"])], schema=schema)
-        raise error
+        if before is None:
+            raise error
+        try:
+            raise before
+        except BaseException:
+            raise error  # noqa: B904
 
     for error, expected in ((KeyboardInterrupt(), KeyboardInterrupt), (KeyboardInterrupt("by user"), KeyboardInterrupt),
                             (MemoryError(), MemoryError), (ValueError("no KeyboardInterrupt"), kwire.EncodeError),
                             (ValueError("x\nKeyboardInterrupt"), kwire.EncodeError)):
         with pytest.raises(expected):
             kwire.build_batches(pa.RecordBatchReader.from_batches(schema, batches(error)))
+    for error, before, kind in ((KeyboardInterrupt(), ValueError("x"), KeyboardInterrupt),
+                                (ValueError("x"), KeyboardInterrupt(), kwire.EncodeError)):
+        with pytest.raises(kind):
+            kwire.build_batches(pa.RecordBatchReader.from_batches(schema, batches(error, before)))
 
 
 def test_a_first_chunk_of_no_rows_and_no_buffers() -> None:
