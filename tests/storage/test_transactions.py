@@ -177,6 +177,25 @@ def test_a_damaged_marker_is_the_same_to_all_ways_to_read(known: str, tmp_path: 
         [(1, 0, 3)] if known == "aborted" else [], [(1, 0)] if known == "nothing" else [])
 
 
+@pytest.mark.parametrize("commit", [True, False])
+def test_an_open_transaction_after_a_damaged_marker_stays_open(commit: bool, tmp_path: Path) -> None:
+    """What ended before the producer snapshot is the transaction before it, of the same producer."""
+    bad = bytearray(marker(3, 7, commit))
+    bad[-1] ^= 1
+    path = write_segment(tmp_path / "t-0", 0, [in_transaction(0, 7)])
+    path.write_bytes(path.read_bytes() + bad + in_transaction(4, 7))
+    if not commit:
+        aborted_index(path, [(7, 0, 3, 4)])
+    producer_snapshot(tmp_path / "t-0", 7, {7: 4})
+    write_segment(tmp_path / "t-0", 7, [batch(7)])
+    partition = LogDirectory(tmp_path)["t", 0]
+    records = partition.read(committed=True, errors="keep")
+    assert offsets(one for one in records if isinstance(one, Record)) == [7, 8, 9]
+    pieces = partition.column_batches(("offset",), committed=True, errors="keep")
+    assert [offset for piece in pieces for offset in pa.table(piece)["offset"].to_pylist()] == [7, 8, 9]
+    assert partition.segments[0].transactions().open == [(7, 0)]
+
+
 def test_control_records_only_where_asked(folder: Path) -> None:
     segment = LogSegment(folder / f"{0:020}.log")
     assert 12 not in offsets(segment.read())

@@ -147,8 +147,11 @@ class CommittedWindows:
         log, number = self._log, self._number
         assert log is not None
 
-        def after(pending: dict[int, int], position: int) -> Iterator[tuple[int, int, int]]:
-            for producer, kind in log.outcomes(number, dict(pending), position).items():
+        def after(
+            pending: dict[int, int], newest: dict[int, int], position: int
+        ) -> Iterator[tuple[int, int, int]]:
+            asked = {producer: newest[producer] for producer in pending}
+            for producer, kind in log.outcomes(number, asked, position).items():
                 if kind is not None:
                     yield producer, _LAST_OFFSET, kind
 

@@ -130,6 +130,7 @@ class PlannedLog:
         self._bases = [segment.base_offset for segment in segments]
         self._numbers = {segment.path.rpartition("/")[2]: number for number, segment in enumerate(segments)}
         self._suffix = len(segments), AbortedByIndex(())  # the .txnindex files from that segment on
+        self._told: tuple[tuple[int, int], tuple[list[PlannedSegment], bool]] = (-1, -1), ([], True)  # see _telling
         self._ends: dict[int, tuple[int, set[int]]] = {}  # segment -> a byte, and the producers with markers after it
 
     @once
@@ -227,13 +228,23 @@ class PlannedLog:
             if self.segments[number].aborted.at(producer, offset):
                 return ABORT, since
             return None, since
-        last = bisect_left(self._bases, ended, number)
-        for segment in self.segments[since:last]:
-            if segment.aborted.at(producer, offset):
-                return ABORT, since
-            if not segment.index_is_whole:
-                return None, since
-        return COMMIT, since
+        telling, whole = self._telling(since, bisect_left(self._bases, ended, number))
+        if any(segment.aborted.at(producer, offset) for segment in telling):
+            return ABORT, since
+        return COMMIT if whole else None, since
+
+    def _telling(self, since: int, last: int) -> tuple[list[PlannedSegment], bool]:
+        """The segments between two numbers that have aborted transactions, up to the first whose index is not whole.
+
+        (those, is the index of all whole?). Remembered: many producers ask for the same ones.
+        """
+        key, found = self._told
+        if key != (since, last):
+            between = self.segments[since:last]
+            end = next((at for at, segment in enumerate(between) if not segment.index_is_whole), len(between))
+            found = [segment for segment in between[: end + 1] if segment.entries], end == len(between)
+            self._told = (since, last), found
+        return found
 
     def _by_heads(self, since: int, producer: int, offset: int) -> int | None:
         """ABORT, COMMIT or None by the segments from a number on: their indexes, then their markers."""

@@ -170,23 +170,25 @@ def find_transactions(
     file: File,
     start: int,
     end: int | None,
-    after: Callable[[dict[int, int], int], Iterable[tuple[int, int, int]]],
+    after: Callable[[dict[int, int], dict[int, int], int], Iterable[tuple[int, int, int]]],
     listed: Callable[[], AbortedByIndex],
     limit: int | None = None,
     size: int | None = None,
 ) -> Transactions:
     """The transactions that the batches in bytes [start, end) of the file belong to.
 
-    after(pending, position) gives markers (producer, offset, type) after the range, in order of offsets, of the pending
-    producers at least; pending shrinks with each that is taken. listed: gives the entries of the .txnindex files, is
-    called only if there are transactions; an entry counts unless the markers in the data contradict it. limit: markers
-    that go past that byte do not count. size: bytes of the file that are read, None: all; it has to be that of who
-    reads the range: a batch that is read and was not seen here counts as committed. Raises LimitError for more than
-    MOST_PRODUCERS or MOST_ABORTED.
+    after(pending, newest, position) gives markers (producer, offset, type) after the range, in order of offsets, of
+    the pending producers at least; pending shrinks with each that is taken. newest: producer -> base offset of its
+    last batch in the range, which is of its last transaction, as a marker in between may be damaged. listed: gives
+    the entries of the .txnindex files, is called only if there are transactions; an entry counts unless the markers
+    in the data contradict it. limit: markers that go past that byte do not count. size: bytes of the file that are
+    read, None: all; it has to be that of who reads the range: a batch that is read and was not seen here counts as
+    committed. Raises LimitError for more than MOST_PRODUCERS or MOST_ABORTED.
     """
     file = file.held()
     end = file.size() if end is None else end
     pending: dict[int, int] = {}  # producer -> first offset seen of its ongoing transaction
+    newest: dict[int, int] = {}
     aborted: list[tuple[int, int, int]] = []
     markers: dict[int, array[int]] = {}  # of listed producers: 2 * offset, plus 1 for a commit
     touched: dict[int, tuple[int, int]] = {}  # producer -> the entry around its last batch in the range, if any
@@ -207,13 +209,14 @@ def find_transactions(
                 settle(producer, base, kind)
             else:
                 pending.setdefault(producer, base)
+                newest[producer] = base
                 first, last = touched.setdefault(producer, (0, -1))
                 if not first <= base <= last and (entry := listed().at(producer, base)):
                     touched[producer] = entry
                     around.add((producer, *entry))
         bounded(len(touched), file, "producers with transactions in one segment", MOST_PRODUCERS)
         bounded(len(aborted), file, "aborted transactions in one segment", MOST_ABORTED)
-    for marker in after(pending, max(end, reached)):
+    for marker in after(pending, newest, max(end, reached)):
         settle(*marker)
     seen = {producer: sorted(unsorted) for producer, unsorted in markers.items()}
     for producer, first, last in around:

@@ -446,9 +446,12 @@ class LogSegment:
         def later(producer: int) -> tuple[int, int] | None:
             return plan.log.marker_after(plan.number_of(self), producer)
 
-        def after(pending: dict[int, int], position: int) -> Iterator[tuple[int, int, int]]:
+        def after(
+            pending: dict[int, int], newest: dict[int, int], position: int
+        ) -> Iterator[tuple[int, int, int]]:
             yield from markers_after(file, position, pending, later, limit)
-            for producer, offset in list(pending.items()):  # still open, or its marker is damaged
+            for producer in list(pending):  # still open, or its marker is damaged
+                offset = newest[producer]
                 kind, _ = plan.log.by_files(plan.number_of(self), producer, offset)
                 if kind is not None:
                     entry = plan.log.aborted().at(producer, offset) if kind == ABORT else None
