@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from pathlib import Path
 from uuid import UUID
@@ -438,3 +439,25 @@ def test_a_topic_id_that_is_not_known_yet_or_any_more(tmp_path: Path) -> None:
         more, at = log.read(at)
         read += more
     assert read == [*range(15)] and at.topic and not log.lost
+
+
+@pytest.mark.parametrize("ids", [True, False])
+def test_a_batch_whose_tombstones_got_a_time_to_be_deleted(ids: bool, tmp_path: Path) -> None:
+    """The cleaner writes it again for that (KIP-534), with all its records: the log is the same."""
+    log, records = Log(tmp_path / "t-0"), [(1, b"a", b"1"), (1, b"b", None)]
+    path = segment(log.folder, 0, kwire.build_batch(records))
+    if ids:
+        with_id(log.folder, 1)
+    read, at = log.read(log.follower().start())
+    path.write_bytes(kwire.build_batch(records, delete_horizon=1_700_000_000_000))
+    segment(log.folder, 2, batch(2))
+    more, at = log.read(at)
+    assert (read, more) == ([0, 1], [2, 3, 4])
+    assert not log.lost and log.warned and all("rewritten by compaction" in text for text in log.warned)
+
+
+def test_a_pipe_in_the_place_of_the_topic_id(tmp_path: Path) -> None:
+    log = Log(tmp_path / "t-0")
+    segment(log.folder, 0, batch(0))
+    os.mkfifo(log.folder / "partition.metadata")
+    assert log.read(log.follower().start())[0] == [0, 1, 2]

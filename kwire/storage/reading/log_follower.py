@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from typing import NamedTuple
@@ -283,7 +284,7 @@ class LogFollower:
         """The mark of the topic id; 0: not known, as in a store, where no broker truncates."""
         last = self.files[-1].path
         path = f"{last[: last.rfind('/') + 1]}partition.metadata"
-        if is_url(path):
+        if is_url(path) or not os.path.isfile(path):  # a pipe would be waited for
             return 0
         try:
             return crc32(read_partition_metadata(path).topic_id.bytes)
@@ -656,8 +657,9 @@ def has_mark(file: File, at: LogOffset) -> bool:
 
 
 def _is_cleaned(header: BatchHeader) -> bool:
-    """Has a batch fewer records than offsets, as only the cleaner leaves it?"""
-    return header.magic == 2 and 0 <= header.count <= header.last_offset - header.base_offset
+    """Has a batch fewer records than offsets, or the time of its delete horizon (KIP-534), as the cleaner leaves it?"""
+    fewer = 0 <= header.count <= header.last_offset - header.base_offset
+    return header.magic == 2 and (fewer or header.delete_horizon is not None)
 
 
 def _named(segment: int | str | None) -> str:
