@@ -19,12 +19,14 @@ from typing import Any
 import pytest
 
 import kwire
+from kwire import CorruptBatchError
 from kwire.storage import LogDirectory, LogSegment, discover, resync
 from kwire.storage.batches.batch_header import examine
 from kwire.storage.batches.scanner import Scanner
 from kwire.storage.places import filesystem
 from kwire.storage.places.discovery import by_partition
 from kwire.storage.places.filesystem import LocalFile
+from kwire.storage.reading import verify as verify_module
 from kwire.storage.reading.segment_summaries import following, summarize_partitions, summarize_segments
 from kwire.storage.reading.verify import verify_partition
 from tests.storage.changing import COUNT, STEPS, WAYS, change, content
@@ -296,3 +298,30 @@ def test_a_compaction_that_ends_meanwhile_was_not_interrupted(
     assert [finding.kind for finding in LogDirectory(tmp_path).verify()] == ["segments"]
     monkeypatch.setattr("time.sleep", lambda _: swap.rename(swap.with_suffix("")))
     assert LogDirectory(tmp_path).verify() == []
+
+
+def test_verify_of_a_segment_that_is_truncated_while_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its findings, and those of the other segments, are not lost."""
+    path = write_segment(tmp_path / "t-0", 0, [batch(0), batch(3)])
+    inner, cut = verify_module._findings, []
+
+    def truncating(segment: LogSegment, progress: Any) -> Any:
+        if not cut:
+            cut.append(1)
+            path.write_bytes(path.read_bytes()[:-1])
+            raise CorruptBatchError("the file was truncated while it was read", position=0, offset=-1)
+        return inner(segment, progress)
+
+    monkeypatch.setattr(verify_module, "_findings", truncating)
+    found = LogDirectory(tmp_path)["t", 0].verify()
+    assert [finding.kind for finding in found if finding.kind == "tail"] == ["tail"]
+
+
+def test_verify_of_a_segment_in_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "__cluster_metadata-0"
+    path = write_segment(folder, 0, [batch(0)])
+    (folder / f"{3:020}-{0:010}.checkpoint").write_bytes(b"x" * 100)
+    monkeypatch.chdir(folder)
+    assert [finding.kind for finding in LogDirectory(path.name).verify()] == ["snapshot"]

@@ -9,7 +9,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kwire.errors import KwireError
+from kwire.errors import CorruptBatchError, KwireError
 from kwire.storage.batches.scanner import OUT_OF_ORDER
 from kwire.storage.isolation.transactions import MOST_PRODUCERS
 from kwire.storage.places.discovery import Listing, SideFiles, beside, is_without_gaps, parsed_offset, unfinished_swaps
@@ -70,14 +70,16 @@ def verify_segment(segment: LogSegment, progress: Callable[[int], None] | None =
     Where there are findings and a file has changed meanwhile, as when a broker puts a compacted segment in its place,
     its log and its indexes may not have been of one time: it is verified again, a few times at most.
     """
-    before = _state(segment)
-    findings = _findings(segment, progress)
-    for _ in range(_TURNS - 1):
-        now = _state(segment)
-        if not findings or now == before:
+    findings: list[Finding] = []
+    for turn in range(_TURNS):
+        before = _state(segment)
+        try:
+            findings = _findings(segment, None if turn else progress)
+        except CorruptBatchError as error:  # truncated while it was read
+            findings = [Finding(shown(segment.path), error.position, -1, "batch", _reason(error))]
+        if not findings or _state(segment) == before:
             break
-        segment, before = _again(segment), now
-        findings = _findings(segment, None)
+        segment = _again(segment)
     return findings
 
 
@@ -174,9 +176,12 @@ def verify_partition(
 
 
 def _names_beside(segment: LogSegment) -> tuple[str, list[str]]:
-    """A segment's folder, and the names of the files in it."""
-    folder = segment.path.rpartition("/")[0]
-    entries = Listing(segment.options).entries(folder)
+    """A segment's folder, with the slash after it, and the names of the files in it; none if it may not be listed."""
+    folder = segment.path[: segment.path.rfind("/") + 1]
+    try:
+        entries = Listing(segment.options).entries(folder.rstrip("/") or folder or ".")
+    except PermissionError:
+        return folder, []
     return folder, [entry.path.rpartition("/")[2] for entry in entries if not entry.is_folder]
 
 
@@ -185,7 +190,7 @@ def _snapshots(segment: LogSegment) -> Iterator[Finding]:
     folder, names = _names_beside(segment)
     for name in names:
         if name.endswith(".checkpoint"):
-            path = f"{folder}/{name}"
+            path = f"{folder}{name}"
             try:
                 check_raft_snapshot(path, segment.options)
             except FileNotFoundError:  # deleted meanwhile
@@ -206,7 +211,7 @@ def _swaps(segment: LogSegment) -> Iterator[Finding]:
         names = [name for name in left if name in names or not name.endswith(".swap")]
     for name in unfinished_swaps(names):
         message = "a compaction was interrupted: a broker makes it a segment at its start; it is not read here"
-        yield Finding(shown(f"{folder}/{name}"), -1, parsed_offset(name.partition(".")[0]), "segments", message)
+        yield Finding(shown(f"{folder}{name}"), -1, parsed_offset(name.partition(".")[0]), "segments", message)
 
 
 def _reason(error: Any) -> str:
