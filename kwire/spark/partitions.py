@@ -59,7 +59,7 @@ def _portions(options: Options, pushed: Pushed) -> list[Portion]:
         (files, bounds) for files in by_partition(chosen).values()
         if not (bounds := partition_bounds(options, files[0]).narrowed(pushed.bounds)).empty and pushed.reads(files[0])]
     log_ends = in_threads(
-        lambda group: LogEnd.of(_as_written(group[0])) if options.read_committed else None, groups)
+        lambda group: LogEnd.of(as_written(group[0])) if options.read_committed else None, groups)
     for (files, bounds), log_end in zip(groups, log_ends, strict=True):
         ends = {file: following.base_offset for file, following in pairwise(files)}
         for file in bounds.select(files, lambda file: file.base_offset):
@@ -70,7 +70,7 @@ def _portions(options: Options, pushed: Pushed) -> list[Portion]:
     return portions
 
 
-def _as_written(files: Sequence[SegmentFile]) -> Sequence[SegmentFile]:
+def as_written(files: Sequence[SegmentFile]) -> Sequence[SegmentFile]:
     """Return the segments of a partition, the last one without the zeros that a broker will write over."""
     last = files[-1]
     if is_url(last.path) or last.size < 0:

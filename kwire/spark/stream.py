@@ -15,7 +15,7 @@ from pyspark.sql.datasource import DataSourceStreamReader
 from kwire.errors import CorruptBatchError, KwireError
 from kwire.spark.options import EARLIEST, LATEST, Options
 from kwire.spark.packing import Portion, SegmentRange, cuts, packed
-from kwire.spark.partitions import opened
+from kwire.spark.partitions import as_written, opened
 from kwire.spark.reader import read_task
 from kwire.spark.selection import check_chosen, segments
 from kwire.spark.stream_offsets import Key, StreamOffsets, key_of, partition_name, real_folder
@@ -24,7 +24,7 @@ from kwire.storage import Partition, SegmentFile, Transactions
 from kwire.storage.batches.preallocated import ends_in_zeros
 from kwire.storage.isolation.planned_log import LogEnd
 from kwire.storage.places.discovery import THREADS, by_partition, in_threads, place_of
-from kwire.storage.places.filesystem import is_url, open_file, shown
+from kwire.storage.places.filesystem import File, is_url, open_file, shown
 from kwire.storage.reading.bounds import Bounds
 from kwire.storage.reading.log_follower import LogFollower, LogOffset, Planned, is_of_change
 from kwire.storage.reading.open_transactions import OpenTransaction, OpenTransactions
@@ -128,8 +128,8 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
     def prepareForTriggerAvailableNow(self) -> None:
         """Fix the segments and their sizes of this moment as the end of the query (Spark 4.2 and newer)."""
         files = self._listed()
-        last = {group[-1].path for group in by_partition(files).values()}
-        self.frozen = {_name(file): file.size if file.path in last and file.size >= 0 else None for file in files}
+        last = {group[-1].path: as_written(group)[-1].size for group in by_partition(files).values()}
+        self.frozen = {_name(file): last[file.path] if last.get(file.path, -1) >= 0 else None for file in files}
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
         """Return the end of each log for the query's progress (Spark 4.2 and newer): the lag is what is due before it.
@@ -208,17 +208,21 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
                 if not part.exact:
                     return
                 part = _by_offset(part, part.start, size)
+            else:
+                yield from read(part)
+                if not is_url(part.file.path) and _has_changed(planned, file):
+                    self._lost(rewritten)
+                return
             yield from read(part)
         except FileNotFoundError:
             self._lost(f"{path} was deleted: {bytes_}")
         except CorruptBatchError as error:
             if "truncated" in error.reason:
                 self._lost(f"{getattr(error, 'file', None) or path} was truncated while it was read: {bytes_}")
-                return
-            size = file.size()
-            if planned.begins(file, size) and planned.ends(file, size):
+            elif _has_changed(planned, file, gone=True):
+                self._lost(rewritten)
+            else:
                 raise
-            self._lost(rewritten)
 
     def _end(self, log: LogFollower, reached: LogOffset) -> LogOffset:
         """The end offset of a log, for the query's progress; that which was reached, if a file is gone now."""
@@ -449,6 +453,18 @@ def _places(place_of_key: Callable[[Key], LogOffset], keys: Iterable[Key]) -> St
 def _name(file: SegmentFile) -> str:
     """The path of a segment, whether it is compressed or not: that may change while a query runs."""
     return file.path.removesuffix(".gz")
+
+
+def _has_changed(planned: Planned, file: File, gone: bool = False) -> bool:
+    """Are the bytes at the ends of a range other ones than those that were planned? gone: the answer if it is deleted.
+    """
+    try:
+        size = file.size()
+        return not (planned.begins(file, size) and planned.ends(file, size))
+    except FileNotFoundError:
+        return gone
+    except CorruptBatchError:  # truncated meanwhile
+        return True
 
 
 def _by_offset(part: SegmentRange, start: int, end: int) -> SegmentRange:

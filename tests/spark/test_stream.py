@@ -809,3 +809,59 @@ def test_an_old_checkpoint_is_read(spark: SparkSession, tmp_path: Path) -> None:
     segment(logs / "u-0", 8, batch(8))
     assert run(spark, logs, tmp_path, "out") == sorted([*range(6), *range(5, 11)])
     assert json.loads(written.with_name("1").read_text().splitlines()[2])["v"] == 4
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_segment_that_is_written_again_while_a_task_reads_it(tmp_path: Path, fails: bool) -> None:
+    """The rows are those of another leader then, though no batch of them is damaged: the query must not go on."""
+    path = segment(tmp_path / "t-0", 0, *(batch(base) for base in range(0, 3000, 3)))
+    query = Query(tmp_path, failOnDataLoss=str(fails).lower())
+    start = query.reader.initialOffset()
+    task: Any
+    (task,) = query.reader.partitions(start, query.reader.latestOffset(start, query.limit))
+    whole, length = path.read_bytes(), len(batch(0))
+
+    def rewriting(part: Any) -> Any:
+        path.write_bytes(whole[: 900 * length] + b"".join(batch(base, partition_leader_epoch=5)
+                                                           for base in range(2700, 3000, 3)))
+        yield from ()
+
+    guarded = query.reader._guarded(task.ranges[0], rewriting)
+    if fails:
+        with pytest.raises(kwire.KwireError, match="written again since the micro-batch was planned"):
+            list(guarded)
+    else:
+        with pytest.warns(RuntimeWarning, match="written again since the micro-batch was planned"):
+            list(guarded)
+
+
+@pytest.mark.quick
+def test_a_damaged_segment_that_is_deleted_before_it_is_looked_at_again(tmp_path: Path) -> None:
+    path = segment(tmp_path / "t-0", 0, batch(0))
+    query = Query(tmp_path, failOnDataLoss="false")
+    start = query.reader.initialOffset()
+    task: Any
+    (task,) = query.reader.partitions(start, query.reader.latestOffset(start, query.limit))
+
+    def deleting(part: Any) -> Any:
+        path.unlink()
+        raise kwire.CorruptBatchError("x", position=0, offset=0)
+        yield
+
+    with pytest.warns(RuntimeWarning, match="was compacted or written again"):
+        assert list(query.reader._guarded(task.ranges[0], deleting)) == []
+
+
+@pytest.mark.quick
+def test_available_now_ends_where_a_preallocated_segment_was_written(tmp_path: Path) -> None:
+    path = segment(tmp_path / "t-0", 0, batch(0), batch(3), bytes(100_000))
+    query = Query(tmp_path)
+    query.reader.prepareForTriggerAvailableNow()
+    written = len(batch(0)) * 2
+    for base in (6, 9):
+        with path.open("r+b") as file:
+            file.seek(written)
+            file.write(batch(base))
+        written += len(batch(base))
+        assert query.offsets() == ([*range(6)] if base == 6 else [])
