@@ -14,6 +14,7 @@ import kwire
 from kwire import messages, schema
 from kwire.fleet import ApiError, Fleet, ManualClock
 from kwire.fleet.apis import HANDLERS
+from kwire.fleet.cluster import partition_for
 from kwire.net import SyncConnection, connect_sync
 from kwire.schema.error_codes import ErrorCode
 
@@ -362,3 +363,48 @@ def test_a_client_that_goes_while_it_waits(fleet: Fleet, connection: SyncConnect
             return
         time.sleep(0.01)
     raise AssertionError("the fetch goes on")
+
+
+def test_a_coordinator_of_before_writes_no_marker(fleet: Fleet, connection: SyncConnection) -> None:
+    """ProducerAppendInfo.checkCoordinatorEpoch, after the producer's own epoch."""
+    kind = messages.WriteTxnMarkersRequest
+
+    def write(coordinator: int, epoch: int = 0, producer: int = 7) -> int:
+        answer = connection.send(kind(markers=[kind.WritableTxnMarker(
+            producer_id=producer, producer_epoch=epoch, transaction_result=False, coordinator_epoch=coordinator,
+            topics=[kind.WritableTxnMarkerTopic(name="t", partition_indexes=[0])])]), 1)
+        return int(answer.markers[0].topics[0].partitions[0].error_code)
+
+    log = fleet.cluster.partition("t", 0).log
+    assert [write(3, epoch=1), write(3, epoch=1), write(4, epoch=1)] == [0, 0, 0]
+    assert [write(3, epoch=1), write(3, epoch=2)] == [E.TRANSACTION_COORDINATOR_FENCED] * 2
+    assert write(3, epoch=0) == E.INVALID_PRODUCER_EPOCH
+    assert write(0, producer=8) == 0  # of each producer
+    assert log.end_offset == 4
+    assert log.producers.producers[7].coordinator_epoch == 4
+
+
+def test_a_marker_ends_what_waits_in_a_group(fleet: Fleet, connection: SyncConnection) -> None:
+    """In memory, where no partition has the offsets."""
+    kind, offsets = messages.WriteTxnMarkersRequest, messages.TxnOffsetCommitRequest
+    fleet._in_loop(lambda: fleet.cluster.create_topic("__consumer_offsets", 50))
+    init(connection)
+    ours: dict[str, Any] = {"transactional_id": "x", "producer_id": 0, "producer_epoch": 0, "group_id": "g"}
+    connection.send(messages.AddOffsetsToTxnRequest(**ours), 3)
+    row = offsets.TxnOffsetCommitRequestPartition(partition_index=1, committed_offset=7)
+    connection.send(offsets(**ours, topics=[offsets.TxnOffsetCommitRequestTopic(name="t", partitions=[row])]), 3)
+    group = fleet.cluster.groups.groups["g"]
+    assert group.is_pending(("t", 1)) and not group.offsets
+    connection.send(kind(markers=[kind.WritableTxnMarker(
+        producer_id=0, producer_epoch=0, transaction_result=True, topics=[
+            kind.WritableTxnMarkerTopic(name="__consumer_offsets", partition_indexes=[partition_for("g")])])]), 1)
+    assert not group.is_pending(("t", 1)) and group.offsets["t", 1].offset == 7
+
+
+def test_a_timeout_is_described_to_the_millisecond(connection: SyncConnection) -> None:
+    """1.001 seconds are a little less than 1001 milliseconds."""
+    for timeout in (1001, 1009, 4035, 60_000):
+        name = f"x{timeout}"
+        connection.send(messages.InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=timeout), 4)
+        answer = connection.send(messages.DescribeTransactionsRequest(transactional_ids=[name]), 0)
+        assert answer.transaction_states[0].transaction_timeout_ms == timeout

@@ -419,6 +419,21 @@ def test_a_partition_twice_is_refused(connection: SyncConnection) -> None:
     assert [one.error_code for one in found.topics[0].partitions] == [E.NONE, E.INVALID_REQUEST]
 
 
+@pytest.mark.parametrize("rows", [[50], [1] * 50, [25, 25]], ids=["in a row", "of its own", "both"])
+def test_many_offsets_of_a_partition_are_answered_once(rows: list[int]) -> None:
+    """ListOffsets 0 names the segments of a partition, which may be thousands."""
+    request = messages.ListOffsetsRequest
+    part = request.ListOffsetsPartition(partition_index=0, timestamp=-1, max_num_offsets=1 << 30)
+    other = request.ListOffsetsPartition(partition_index=1, timestamp=-1, max_num_offsets=1)
+    with Fleet("3.9", topics={"t": 2}) as fleet, connect_sync(fleet.bootstrap) as connection:
+        topics = [request.ListOffsetsTopic(name="t", partitions=[part] * count) for count in rows]
+        topics[-1].partitions = [*topics[-1].partitions, other]
+        answer = connection.send(request(replica_id=-1, topics=topics), 0)
+        found = [(one.partition_index, one.error_code, list(one.old_style_offsets))
+                 for topic in answer.topics for one in topic.partitions]
+        assert found == [(0, E.NONE, [0]), (1, E.NONE, [0])]
+
+
 def altered(connection: SyncConnection, *values: str, operation: int = 2) -> list[tuple[int, str | None]]:
     """What comes of these changes to a config of a broker in one request."""
     request = messages.IncrementalAlterConfigsRequest

@@ -17,6 +17,7 @@ import pytest
 import kwire
 from kwire import messages
 from kwire.fleet import Fleet, ManualClock
+from kwire.fleet.cluster import partition_for
 from kwire.fleet.coordinators.consumer_groups import ConsumerGroup
 from kwire.fleet.errors import ApiError
 from kwire.net import SyncConnection, connect_sync
@@ -453,3 +454,187 @@ def test_a_fleet_may_be_entered_again(tmp_path: Path) -> None:
             assert produce(connection, batch("a")).base_offset == number
             assert len(fleet.cluster.topics["t"].partitions) == 2
     assert [record.value for record in fleet.records("t")] == [b"a", b"a"]  # read from the files
+
+
+def delete_records(connection: Any, offset: int) -> None:
+    row = M.DeleteRecordsRequest.DeleteRecordsTopic(name="t", partitions=[
+        M.DeleteRecordsRequest.DeleteRecordsPartition(partition_index=0, offset=offset)])
+    answer = connection.send(M.DeleteRecordsRequest(topics=[row]))
+    assert answer.topics[0].partitions[0].low_watermark == offset
+
+
+@pytest.mark.parametrize("between", ["nothing", "a restart", "a kill"])
+def test_a_start_is_not_that_of_a_later_log(tmp_path: Path, between: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checkpoint could not be written when the topic was deleted."""
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    def old_start(folder: Path) -> bool:
+        return "t 0 10" in (folder / "node-1" / "log-start-offset-checkpoint").read_text()
+
+    folder = tmp_path / "data"
+    new = [b"new0", b"new1", b"new2", b"new3", b"new4"]
+
+    def made_again(fleet: Fleet, connection: SyncConnection) -> None:
+        fleet.cluster.create_topic("t", 1)
+        assert produce(connection, batch(*(value.decode() for value in new))).base_offset == 0
+
+    with running(folder, topics={"t": 1}) as (fleet, connection):
+        produce(connection, batch(*"0123456789"))
+        delete_records(connection, 10)
+        with monkeypatch.context() as disk:
+            disk.setattr("kwire.fleet.disk.node_folder.NodeFolder.forget", full)
+            fleet.cluster.delete_topic(fleet.cluster.topics["t"])
+        assert old_start(folder)
+        if between == "a kill":
+            folder = killed(folder, tmp_path)
+        if between == "nothing":
+            made_again(fleet, connection)
+            assert not old_start(folder)
+            assert values(fetch(connection, 0)) == new
+    if between != "nothing":
+        assert old_start(folder)
+        with running(folder) as (fleet, connection):
+            made_again(fleet, connection)
+    assert not old_start(folder)
+    with running(folder) as (_, connection):
+        assert values(fetch(connection, 0)) == new
+        assert fetch(connection, 0).log_start_offset == 0
+
+
+def test_a_folder_that_could_not_be_removed_is_not_that_of_a_later_topic(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither its records nor its start, also where nothing is written to the new topic before a start."""
+    def failing(*_: Any) -> None:
+        raise OSError(5, "Input/output error")
+
+    with running(tmp_path, topics={"t": 1}) as (fleet, connection):
+        produce(connection, batch(*"0123456789"))
+        delete_records(connection, 3)
+        with monkeypatch.context() as disk:
+            disk.setattr("kwire.fleet.disk.node_folder.NodeFolder.forget", failing)
+            disk.setattr("kwire.fleet.disk.segment_store.os.rename", failing)
+            fleet.cluster.delete_topic(fleet.cluster.topics["t"])
+        assert (tmp_path / "node-1" / "t-0" / f"{0:020}.log").exists()
+        fleet.cluster.create_topic("t", 1)
+        assert values(fetch(connection, 0)) == []
+    with running(tmp_path) as (fleet, connection):
+        assert (fleet.cluster.partition("t", 0).log.end_offset, values(fetch(connection, 0))) == (0, [])
+        assert produce(connection, batch("a", "b")).base_offset == 0
+    with running(tmp_path) as (_, connection):
+        assert values(fetch(connection, 0)) == [b"a", b"b"]
+
+
+def test_a_start_of_a_log_that_is_gone_goes(tmp_path: Path) -> None:
+    """A checkpoint of before the topic was deleted is there again."""
+    starts = tmp_path / "node-1" / "log-start-offset-checkpoint"
+    with running(tmp_path, topics={"t": 1, "kept": 1}) as (fleet, connection):
+        produce(connection, batch("a", "b"))
+        delete_records(connection, 2)
+        before = starts.read_text()
+        fleet.cluster.delete_topic(fleet.cluster.topics["t"])
+    starts.write_text(before)
+    with running(tmp_path):
+        assert read_offset_checkpoint(starts) == []
+
+
+LONG = "l" * 249
+
+
+@pytest.mark.parametrize("name", ["l" * 213, "l" * 220, LONG])
+def test_a_topic_with_a_long_name_is_deleted_with_its_folder(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LocalLog.logDirNameWithSuffixCappedLength: a file's name has at most 255 characters."""
+    node, tail = tmp_path / "node-1", r"-0\.[0-9a-f]{32}-delete"
+
+    def folders() -> list[str]:
+        return [path.name for path in node.iterdir() if path.name.startswith("ll")]
+
+    with running(tmp_path, topics={name: 1}) as (fleet, connection):
+        produce(connection, batch("old"), topic=name)
+        with monkeypatch.context() as disk:
+            disk.setattr("kwire.fleet.disk.segment_store.shutil.rmtree", lambda *_, **__: None)  # a kill before it
+            fleet.cluster.delete_topic(fleet.cluster.topics[name])
+        (gone,) = folders()
+        length = 255 - len("-0." + "0" * 32 + "-delete")
+        assert re.fullmatch(tail, gone[min(len(name), length) :]) and set(gone.split("-")[0]) == {"l"}
+    with running(tmp_path) as (fleet, connection):
+        assert folders() == []
+        fleet.cluster.create_topic(name, 1)
+        produce(connection, batch("middle"), topic=name)
+        fleet.cluster.delete_topic(fleet.cluster.topics[name])
+        assert folders() == []
+        fleet.cluster.create_topic(name, 1)
+        assert values(fetch(connection, 0, topic=name)) == []
+    with running(tmp_path) as (fleet, connection):
+        assert values(fetch(connection, 0, topic=name)) == []
+        assert produce(connection, batch("new"), topic=name).base_offset == 0
+
+
+def test_strays_with_long_names_are_put_aside(tmp_path: Path) -> None:
+    node = tmp_path / "node-1"
+    with running(tmp_path, topics={"t": 1}):
+        pass
+    stray = node / f"{LONG}-12345"
+    stray.mkdir()
+    (stray / "partition.metadata").write_text("version: 0\n")
+    for _ in range(2):  # the second start leaves it
+        with running(tmp_path):
+            pass
+        (aside,) = (path for path in node.iterdir() if path.name.startswith("ll"))
+        assert re.fullmatch(r"l{210}-12345\.[0-9a-f]{32}-stray", aside.name) and len(aside.name) == 255
+        assert [path.name for path in aside.iterdir()] == ["partition.metadata"]
+
+
+def end_marker(connection: Any, producer: Producer, group: str, commit: bool, partition: int | None = None) -> int:
+    """What a coordinator writes into the partition that has a group's offsets; the error code."""
+    kind = M.WriteTxnMarkersRequest
+    index = partition_for(group) if partition is None else partition
+    answer = connection.send(kind(markers=[kind.WritableTxnMarker(
+        producer_id=producer.id, producer_epoch=producer.epoch, transaction_result=commit, coordinator_epoch=0,
+        topics=[kind.WritableTxnMarkerTopic(name="__consumer_offsets", partition_indexes=[index])])]), 1)
+    return int(answer.markers[0].topics[0].partitions[0].error_code)
+
+
+@pytest.mark.parametrize("partitions", [50, 1])
+@pytest.mark.parametrize("commits", [True, False])
+def test_a_marker_ends_what_waits_in_a_group(tmp_path: Path, commits: bool, partitions: int) -> None:
+    """GroupCoordinator.onTransactionCompleted; a start reads the same. A real cluster's topic may have 1 partition."""
+    expected = (5 if commits else 2, E.NONE)
+    index = partition_for("g", partitions)
+    with running(tmp_path, topics={"t": 1}) as (fleet, connection):
+        fleet.cluster.create_topic("__consumer_offsets", partitions)
+        commit(connection, 2)
+        producer, other = Producer(connection, "x"), Producer(connection, "other")
+        producer.commit_offset(5)
+        other.commit_offset(9, "elsewhere")
+        assert partition_for("elsewhere") != partition_for("g")
+        assert committed(connection) == (-1, E.UNSTABLE_OFFSET_COMMIT)
+        if partitions > 1:
+            assert end_marker(connection, producer, "g", commits, (index + 1) % partitions) == E.NONE
+            assert committed(connection) == (-1, E.UNSTABLE_OFFSET_COMMIT)  # it waits in another one
+        assert end_marker(connection, producer, "g", commits, index) == E.NONE
+        assert committed(connection) == expected
+        assert committed(connection, "elsewhere") == (-1, E.UNSTABLE_OFFSET_COMMIT)
+    with running(tmp_path) as (fleet, connection):
+        assert committed(connection) == expected
+        assert committed(connection, "elsewhere") == (-1, E.UNSTABLE_OFFSET_COMMIT)
+        producer.connection = other.connection = connection
+        assert producer.end(commit=not commits) == E.NONE  # too late
+        assert other.end(commit=True) == E.NONE
+        assert (committed(connection), committed(connection, "elsewhere")) == (expected, (9, E.NONE))
+
+
+def test_the_timeout_of_a_transaction_is_kept_to_the_millisecond(tmp_path: Path) -> None:
+    def described(connection: Any) -> int:
+        answer = connection.send(M.DescribeTransactionsRequest(transactional_ids=["x"]), 0)
+        return int(answer.transaction_states[0].transaction_timeout_ms)
+
+    with running(tmp_path) as (_, connection):
+        connection.send(M.InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=1001), 4)
+        assert described(connection) == 1001
+    for _ in range(2):
+        with running(tmp_path) as (_, connection):
+            assert described(connection) == 1001

@@ -21,6 +21,7 @@ from kwire.fleet import Fleet, ManualClock
 from kwire.fleet.clock import Clock
 from kwire.fleet.cluster import partition_of
 from kwire.fleet.coordinators.assignors import ASSIGNORS, Partition, Subscriber, assign
+from kwire.fleet.coordinators.groups import Member
 from kwire.net import SyncConnection, connect_sync
 from kwire.schema.error_codes import ErrorCode as E
 
@@ -509,6 +510,79 @@ def committed(connection: Any) -> dict[int, int]:
     asked = M.OffsetFetchRequest.OffsetFetchRequestGroup(group_id="o", topics=None)
     (group,) = connection.send(M.OffsetFetchRequest(require_stable=True, groups=[asked]), 9).groups
     return {one.partition_index: one.committed_offset for topic in group.topics for one in topic.partitions}
+
+
+def not_searched(*_: Any) -> Any:
+    raise AssertionError("all producers are searched for each partition")
+
+
+@pytest.mark.parametrize("version", [7, 8, 9])
+def test_offsets_that_wait_are_looked_up_once(
+    fleet: Fleet, connection: SyncConnection, version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pending_offsets(connection)
+    monkeypatch.setattr("kwire.fleet.coordinators.groups.CommittedOffsets.is_pending", not_searched)
+    fetch = M.OffsetFetchRequest
+
+    def asked(stable: bool) -> list[tuple[int, int]]:
+        indexes = [0, 1, 2, 3] * 50
+        if version == 7:
+            rows = [fetch.OffsetFetchRequestTopic(name="t", partition_indexes=indexes)]
+            topics = connection.send(fetch(group_id="o", require_stable=stable, topics=rows), version).topics
+        else:
+            of_group = fetch.OffsetFetchRequestGroup(group_id="o", topics=[
+                fetch.OffsetFetchRequestTopics(name="t", partition_indexes=indexes)])
+            (group,) = connection.send(fetch(require_stable=stable, groups=[of_group]), version).groups
+            topics = group.topics
+        return sorted({(one.partition_index, one.error_code or one.committed_offset) for one in topics[0].partitions})
+
+    unstable = E.UNSTABLE_OFFSET_COMMIT
+    assert asked(stable=True) == [(0, unstable), (1, unstable), (2, unstable), (3, -1)]
+    assert asked(stable=False) == [(0, 1), (1, -1), (2, -1), (3, -1)]
+    connection.send(M.EndTxnRequest(transactional_id="x", producer_id=0, producer_epoch=0, committed=True), 3)
+    assert asked(stable=True) == [(0, 7), (1, 7), (2, 7), (3, -1)]
+
+
+def test_an_offset_is_forgotten_without_a_look_at_all(
+    fleet: Fleet, connection: SyncConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OffsetDelete of one partition costs the same in a group with many."""
+    pending_offsets(connection)
+    group = fleet.cluster.groups.groups["o"]
+    kept = list[Any]()
+    monkeypatch.setattr(group, "kept", kept.append)
+    with monkeypatch.context() as patched:
+        patched.setattr("kwire.fleet.coordinators.groups.CommittedOffsets.partitions", not_searched)
+        delete = M.OffsetDeleteRequest
+        answer = connection.send(delete(group_id="o", topics=[delete.OffsetDeleteRequestTopic(
+            name="t", partitions=[delete.OffsetDeleteRequestPartition(partition_index=at) for at in (0, 1, 3)])]))
+        assert (answer.error_code, [one.error_code for one in answer.topics[0].partitions]) == (0, [0, 0, 0])
+    assert [one for one in kept if one] == [{("t", 0): None}, {("t", 1): None}]
+    assert group.offsets == {} and group.partitions() == {("t", 2)}
+
+
+def test_protocols_that_nobody_has_are_forgotten(fleet: Fleet) -> None:
+    def member(name: str, *protocols: str) -> Member:
+        return Member(name, None, "c", "h", 10.0, 10.0, [(one, b"") for one in protocols])
+
+    def all_of() -> None:
+        group = fleet.cluster.groups.made("g")
+        first, second = member("1", "a", "b", "b"), member("2", "b", "c")
+        group.add(first)
+        group.add(second)
+        assert dict(group._supported) == {"a": 1, "b": 2, "c": 1}
+        group.prefer(first, [("b", b""), ("d", b"")])
+        assert dict(group._supported) == {"b": 2, "c": 1, "d": 1}
+        for number in range(100):  # one that joins again and again
+            group.prefer(first, [("b", b""), (f"x{number}", b"")])
+        assert dict(group._supported) == {"b": 2, "c": 1, "x99": 1}
+        assert group.elected() == "b"
+        group.remove(first)
+        assert dict(group._supported) == {"b": 1, "c": 1}
+        group.remove(second)
+        assert dict(group._supported) == {}
+
+    fleet._in_loop(all_of)
 
 
 @pytest.mark.parametrize("again", [False, True])

@@ -72,6 +72,17 @@ def test_an_election_that_nobody_needs(release: str, code: ErrorCode) -> None:
         assert answer.replica_election_results[0].partition_result[0].error_code == code
 
 
+@pytest.mark.parametrize("release", ["2.4", "3.9", "4.4"])
+def test_a_partition_that_is_named_often_is_elected_once(release: str) -> None:
+    """Its row has a text that is longer than what asks for it."""
+    with Fleet(release, topics={"t": 1}) as fleet, connect_sync(fleet.bootstrap) as connection:
+        row = M.ElectLeadersRequest.TopicPartitions(topic="t", partitions=[0, 9] * 50)
+        answer: Any = connection.send(M.ElectLeadersRequest(topic_partitions=[row], timeout_ms=1000), 1)
+        found = [(one.partition_id, one.error_code)
+                 for topic in answer.replica_election_results for one in topic.partition_result]
+        assert found == [(0, E.ELECTION_NOT_NEEDED), (9, E.UNKNOWN_TOPIC_OR_PARTITION)]
+
+
 def test_nobody_can_lead_without_a_replica() -> None:
     with three() as fleet, connect_sync(fleet.nodes[1].address) as connection:
         fleet.cluster.create_topic("t", 1, 1)

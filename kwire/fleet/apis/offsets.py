@@ -47,7 +47,9 @@ def list_offsets(call: Call) -> Any:
             _list(call, topic.name, one, row)
 
         once = {one.partition_index: one for one in topic.partitions}
-        only_once = call.version == 0 or call.node.offer.at_least(_ONE_ROW)  # 0 answers with many offsets each time
+        if call.version == 0:  # which answers with many offsets each time: once in all rows of the topic
+            once = {index: one for index, one in once.items() if times.pop((topic.name, index), 0)}
+        only_once = call.version == 0 or call.node.offer.at_least(_ONE_ROW)
         return answered(once.values() if only_once else topic.partitions, row_of, fill)
 
     return response(topics=[

@@ -8,7 +8,7 @@ from typing import Any
 
 from kwire import messages
 from kwire.fleet.apis.registry import Call, answered, handles
-from kwire.fleet.cluster import OFFSETS_TOPIC, partition_of
+from kwire.fleet.cluster import OFFSETS_TOPIC, partition_for, partition_of
 from kwire.fleet.coordinators.name_patterns import name_pattern
 from kwire.fleet.coordinators.transactions import Participant
 from kwire.fleet.errors import ApiError
@@ -249,7 +249,9 @@ def write_txn_markers(call: Call) -> Any:
             marker.producer_id, marker.producer_epoch, marker.transaction_result, marker.coordinator_epoch,
             partition.leader_epoch, call.cluster.clock.now_ms())
         if topic == OFFSETS_TOPIC:  # GroupCoordinator.onTransactionCompleted
-            groups = [name for name in call.cluster.groups.groups if partition_of(name) == (topic, index)]
+            count = len(call.cluster.topics[topic].partitions)
+            groups = [name for name, group in call.cluster.groups.groups.items()
+                      if marker.producer_id in group.pending_offsets and partition_for(name, count) == index]
             call.cluster.groups.end_transaction(marker.producer_id, marker.transaction_result, groups)
 
     return response(markers=[

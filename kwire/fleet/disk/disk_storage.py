@@ -322,7 +322,13 @@ class DiskStorage(Storage):
         """As Storage's: their folders, with the topic's id."""
         with StorageErrors(self.folder):
             for partition in partitions:
-                self._nodes[partition.replicas[0]].name_topic(topic.name, partition.index, topic.id)
+                node = self._nodes[partition.replicas[0]]
+                folder = os.path.join(node.path, f"{topic.name}-{partition.index}")
+                if os.path.isdir(folder):  # of a topic that was deleted, whose folder could not be removed
+                    gone = renamed(folder, "-delete")
+                    os.rename(folder, gone)
+                    shutil.rmtree(gone, ignore_errors=True)
+                node.name_topic(topic.name, partition.index, topic.id)
 
     def check_move(self, topic: Topic, partition: Partition, replicas: list[int]) -> None:
         """As Storage's: the first one stays, it has the folder."""
