@@ -146,3 +146,12 @@ def test_threads_share_one_client_of_a_store() -> None:
         for store, inner in pool.map(lambda number: store_of(f"s3://bucket/t-{number}/x", options), range(8)):
             assert store is first and inner.startswith("bucket/t-") and inner.endswith("/x")
     assert store_of("s3://bucket/t-0", options | {"key": "c"})[0] is not first
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("target", [f"{0:020}.log/x", "n" * 300, "odd"])
+def test_a_link_that_leads_nowhere_hides_no_other_file(target: str, tmp_path: Path) -> None:
+    """stat of it fails otherwise than for a missing file: the whole folder seemed empty, or could not be read."""
+    write_segment(tmp_path / "t-0", 0, [batch(0)])
+    (tmp_path / "t-0" / "odd").symlink_to(target)
+    assert len(discover(tmp_path)) == len(discover(f"{tmp_path}/**/*.log")) == 1

@@ -588,7 +588,8 @@ class LocalFolder:
         """What is in a folder, sorted by name; path "": the current folder.
 
         Files that are deleted meanwhile are left out, as are pipes and devices (those are read only if named) and
-        symbolic links that lead nowhere or to themselves.
+        symbolic links that lead nowhere, through a file, to themselves or to a name that is too long. So
+        NotADirectoryError is of the path itself.
         """
         entries = []
         with os.scandir(path or ".") as items:
@@ -598,10 +599,8 @@ class LocalFolder:
                         entries.append(Entry(os.path.join(path, item.name), True, 0))
                     elif item.is_file():
                         entries.append(Entry(os.path.join(path, item.name), False, item.stat().st_size))
-                except FileNotFoundError:
-                    continue
                 except OSError as error:
-                    if error.errno != errno.ELOOP:
+                    if error.errno not in _NOTHING_THERE:
                         raise
         return sorted(entries)
 
