@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +14,8 @@ import pytest
 
 import kwire
 from kwire.storage import LogDirectory, SegmentWriter, read_producer_snapshot
+from kwire.storage.side_files import indexes
+from kwire.storage.side_files.checkpoints import MOST_BYTES
 from tests.storage.making import batch, in_transaction, marker
 from tests.storage.test_salvage import calls_of, killed_at, points
 from tests.storage.test_segment_writer import files
@@ -357,3 +362,46 @@ def test_a_name_that_is_no_offset(tmp_path: Path) -> None:
     (tmp_path / "t-0" / "0.log").write_bytes(batch(0))
     with pytest.raises(kwire.DecodeError, match="base offset of 20 digits"):
         SegmentWriter(tmp_path, "t", 0)
+
+
+@pytest.mark.parametrize("at", [0, 5, 10, 99])
+def test_a_snapshot_that_is_too_large_is_no_damaged_one(at: int, tmp_path: Path) -> None:
+    """It was deleted, and with it what it says of the producers."""
+    written(tmp_path, [batch(5 * one, 5, producer_id=3, producer_epoch=0, base_sequence=5 * one) for one in range(2)])
+    folder = tmp_path / "t-0"
+    (folder / f"{0:020}.timeindex").unlink()  # else to be made again
+    with (folder / f"{at:020}.snapshot").open("ab") as file:
+        file.truncate(MOST_BYTES + 1)
+    before = {path.name: path.stat().st_size for path in folder.iterdir()}
+    with pytest.raises(kwire.LimitError) as caught:
+        SegmentWriter(tmp_path, "t", 0)
+    assert caught.value.file == str(folder / f"{at:020}.snapshot")
+    assert {path.name: path.stat().st_size for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("name", [f"{0:020}{kind}" for kind in (".index", ".timeindex", ".txnindex", ".snapshot")]
+                         + [f"{2:020}.snapshot", f"{99:020}.snapshot", f"{2:020}.log"])
+def test_what_is_no_file_is_neither_read_nor_replaced(name: str, tmp_path: Path) -> None:
+    """A pipe: the writer waited for ever, with the folder locked."""
+    written(tmp_path, [batch(0, 2)], close=False)
+    path = tmp_path / "t-0" / name
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    before = sorted(os.listdir(path.parent))
+    code = ("import sys, kwire, kwire.storage\n"
+            "try: kwire.storage.SegmentWriter(sys.argv[1], 't', 0)\n"
+            "except (kwire.DecodeError, FileNotFoundError) as error: print(error)\n")
+    found = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, timeout=20)
+    assert name in found.stdout and " pipe" in found.stdout and not found.stderr
+    assert path.is_fifo() and sorted(os.listdir(path.parent)) == before
+
+
+@pytest.mark.parametrize("kind", [".index", ".timeindex", ".txnindex"])
+def test_an_index_that_is_too_large_is_not_read(kind: str, tmp_path: Path) -> None:
+    written(tmp_path, [batch(0, 2)])
+    path = tmp_path / "t-0" / f"{0:020}{kind}"
+    with path.open("ab") as file:
+        file.truncate(indexes.MOST_BYTES + 12)
+    with pytest.raises(kwire.LimitError) as caught:
+        SegmentWriter(tmp_path, "t", 0)
+    assert caught.value.file == str(path) and path.stat().st_size == indexes.MOST_BYTES + 12

@@ -22,8 +22,15 @@ from kwire.errors import CorruptBatchError, DecodeError, KwireError, LimitError
 from kwire.output import new_file
 from kwire.storage.batches.scanner import OBJECT_BYTES, OUT_OF_ORDER, Scanner
 from kwire.storage.places.discovery import offset_in_name, parsed_offset
-from kwire.storage.places.filesystem import File, located, open_file
-from kwire.storage.side_files.checkpoints import ProducerState, producer_snapshot, read_producer_snapshot
+from kwire.storage.places.filesystem import located, open_unnamed
+from kwire.storage.side_files import indexes
+from kwire.storage.side_files.checkpoints import (
+    MOST_BYTES,
+    ProducerState,
+    producer_snapshot,
+    read_producer_snapshot,
+    small_file,
+)
 from kwire.storage.side_files.indexes import OffsetIndex, TimeIndex, TransactionIndex, aborted_entry
 from kwire.storage.writing.index_writer import IndexWriter
 from kwire.storage.writing.producer_states import ProducerStates
@@ -49,7 +56,8 @@ def recovered(folder: str, interval: int, sync: bool) -> Recovered:
     """Recover the log in a partition's folder, which has segments. interval: index.interval.bytes; sync: to disk.
 
     Raises CorruptBatchError (.file) for damage that is no torn tail, before any file has changed; DecodeError for a
-    .log file without an offset as its name, LimitError, OSError.
+    .log file without an offset as its name, and for an index or a snapshot that is no file, LimitError for one that is
+    too large (each before any file has changed), OSError.
     """
     bases = _base_offsets(folder)
     snapshots = _Snapshots(folder)
@@ -99,7 +107,7 @@ class _Segment:
 
         taken_at: what producers hold already, up to this offset; is_last: it may have a tail; is_only: not all of it.
         """
-        scanner = Scanner(open_file(self.path).held(), verify=True, read_bytes=OBJECT_BYTES)
+        scanner = Scanner(open_unnamed(self.path).held(), verify=True, read_bytes=OBJECT_BYTES)
         bad = None
         for window in scanner:
             if bad is not None and window.bad is None:
@@ -172,21 +180,24 @@ class _Segment:
 
 
 class _Snapshots:
-    """The producer snapshots in a folder, by offset."""
+    """The producer snapshots in a folder, by offset. Raises DecodeError, LimitError (.file) for one not to be read."""
 
     def __init__(self, folder: str) -> None:
         self._paths: dict[int, str] = {}
         for name in os.listdir(folder):
             stem, _, kind = name.partition(".")
             if kind == "snapshot" and parsed_offset(stem) >= 0:
-                self._paths[parsed_offset(stem)] = os.path.join(folder, name)
+                path = self._paths[parsed_offset(stem)] = os.path.join(folder, name)
+                _check_file(path, MOST_BYTES)
 
     def at(self, offset: int) -> list[ProducerState] | None:
-        """The producers in the snapshot at an offset; None without it, and for a damaged one."""
+        """The producers in the snapshot at an offset; None without it, and for a damaged one. Raises LimitError."""
         if offset not in self._paths:
             return None
         try:
             return read_producer_snapshot(self._paths[offset])
+        except LimitError:
+            raise
         except KwireError:
             return None
 
@@ -247,9 +258,22 @@ def _lacks_an_index(folder: str, base: int) -> bool:
 
 
 def _content(path: str) -> bytes | None:
-    """The bytes of an index, None if it is not there."""
+    """The bytes of an index, None if it is not there. Raises DecodeError, LimitError (.file)."""
+    _check_file(path, indexes.MOST_BYTES)
     try:
-        file: File = open_file(path).held()
-        return file.read(0, file.size())
+        return small_file(path, None, most=indexes.MOST_BYTES)
     except FileNotFoundError:
         return None
+
+
+def _check_file(path: str, most: int) -> None:
+    """Raise DecodeError (.file) for a pipe, device or folder: it may never end, and is not ours to replace.
+
+    Raises LimitError (.file) for a file of more than `most` bytes. What is not there is right.
+    """
+    if os.path.isfile(path):
+        size = os.path.getsize(path)
+        if size > most:
+            raise located(LimitError("too large for a file beside a segment", limit=most, needed=size), path)
+    elif os.path.exists(path):
+        raise located(DecodeError("is no file, but a pipe, a device or a folder: move it away"), path)
