@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -194,9 +195,10 @@ def check_local(name: str) -> None:
 
 
 def _without_secrets(url: str) -> str:
-    """A URL without user, password and query."""
+    """A URL without user, password, query and fragment: its scheme alone where an @ may be of a password or a query."""
     scheme, _, rest = url.partition("://")
-    return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}"
+    place = re.split("[?#]", rest, maxsplit=1)[0]
+    return f"{scheme}://..." if "@" in rest[len(place):] else f"{scheme}://{place.rpartition('@')[2]}"
 
 
 def _check_free(target: str, path: str) -> None:

@@ -634,7 +634,9 @@ def test_a_url_is_refused_without_its_secrets(
 ) -> None:
     path = write_segment(tmp_path / "t-0", 0, [batch(0)])
     more = ("--to", "csv") if command[0] == "export" else ()
-    for url in (f"https://u:hunter2@h/x.{ending}?sig=SECRET", f"https://u:hunter2@h/x.{ending}"):
+    for url in (f"https://u:hunter2@h/x.{ending}?sig=SECRET", f"https://u:hunter2@h/x.{ending}",
+                f"https://h/x.{ending}?sig=a@SECRET", f"https://h/x.{ending}#a@SECRET", f"https://u:hunter2?@h/.{ending}",
+                f"https://u:hunter2#@h/x.{ending}?sig=SECRET", f"https://u:hunter2/x@h/x.{ending}?sig=a@SECRET"):
         names = {"IN": str(path), "URL": url}
         code, out, err = run(capsys, "log", *(names.get(one, one) for one in command), *more)
         assert (code, out) == (2, "") and "is a URL" in err and "hunter2" not in err and "SECRET" not in err
