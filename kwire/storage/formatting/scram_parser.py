@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from kwire import messages
@@ -17,6 +17,7 @@ from kwire.storage.side_files.uuids import decode_base64
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _KEYS = ("name", "salt", "iterations", "password", "saltedpassword")
 _HIDDEN = "[hidden]"
+_SECRET = re.compile("passw(?:or)?d|pass|pwd|secret", re.IGNORECASE)
 
 
 class Credential(NamedTuple):
@@ -76,30 +77,34 @@ def parse_argument(argument: str) -> Credential:
     argument = argument.strip()
     name, equals, config = argument.partition("=")
     if not equals:
-        raise FormatterError(f"Failed to find equals sign in SCRAM argument '{argument}'")
+        raise FormatterError(f"Failed to find equals sign in SCRAM argument '{_shown(argument)}'")
     mechanism = _mechanism(name)
     if not config.startswith("["):
         raise FormatterError("Expected configuration string to start with [")
     if not config.endswith("]"):
         raise FormatterError("Expected configuration string to end with ]")
     components: dict[str, str] = {}
+    texts: dict[str, str] = {}
+    before = ""
     unknown: set[str] = set()
     for part in _split(config[1:-1]):
         key, equals, value = part.partition("=")
         if not equals:
-            raise FormatterError(f"No equals sign found in SCRAM component: {_shown(part, components)}")
+            raise FormatterError(f"No equals sign found in SCRAM component: {_shown(part, before)}")
         if key not in _KEYS:
-            unknown.add(_shown(key, components))
+            unknown.add(_shown(key, before))
         components[key] = value[1:-1] if len(value) >= 2 and value[0] == value[-1] == '"' else value
+        texts[key] = _shown(components[key], before)
+        before += part
     user = components.pop("name", None)
     if user is None:
         raise FormatterError("You must supply 'name' to add-scram")
-    salt = _decoded(components.pop("salt", None), "salt")
+    salt = _decoded(components.pop("salt", None), "salt", texts.get("salt"))
     iterations = components.pop("iterations", None)
     try:
         count = None if iterations is None else java_int(iterations)
     except ValueError:
-        raise FormatterError(f"Failed to parse iterations count: {iterations}") from None
+        raise FormatterError(f"Failed to parse iterations count: {texts['iterations']}") from None
     password, salted_password = components.pop("password", None), components.pop("saltedpassword", None)
     salted = None
     if password is None:
@@ -118,16 +123,20 @@ def parse_argument_before_3_9(argument: str) -> Credential:
     name, equals, config = re.split(r"[ \t\n\x0b\f\r]+", argument)[0].partition("=")
     mechanism = _mechanism(name)
     if not equals:
-        raise FormatterError(f"Failed to find equals sign in SCRAM argument '{argument}'")
+        raise FormatterError(f"Failed to find equals sign in SCRAM argument '{_shown(argument)}'")
     components: dict[str, str] = {}
+    texts: dict[str, str] = {}
+    before = ""
     for part in _split(config[1:-1]):
         pair = _split_outside_quotes(part)
         if len(pair) < 2 or not pair[1]:
-            raise FormatterError(f"No equals sign found in SCRAM component: {_shown(part, components)}")
+            raise FormatterError(f"No equals sign found in SCRAM component: {_shown(part, before)}")
         components[pair[0]] = pair[1].replace('"', "")
+        texts[pair[0]] = _shown(components[pair[0]], before)
+        before += part
     if "name" not in components:
         raise FormatterError("You must supply 'name' to add-scram")
-    salt = _decoded(components.get("salt"), "salt")
+    salt = _decoded(components.get("salt"), "salt", texts.get("salt"))
     count = None
     if salt is not None:
         try:
@@ -135,7 +144,7 @@ def parse_argument_before_3_9(argument: str) -> Credential:
         except KeyError:
             raise FormatterError("You must supply 'iterations' with 'salt' to add-scram") from None
         except ValueError:
-            raise FormatterError(f"Failed to parse iterations count: {components['iterations']}") from None
+            raise FormatterError(f"Failed to parse iterations count: {texts['iterations']}") from None
     salted = None
     if "password" in components and "saltedpassword" in components:
         raise FormatterError("You must only supply one of 'password' or 'saltedpassword' to add-scram")
@@ -148,14 +157,20 @@ def parse_argument_before_3_9(argument: str) -> Credential:
     return Credential(mechanism, components["name"], salt, count, components.get("password"), salted)
 
 
-def _shown(text: str, components: Mapping[str, str]) -> str:
-    """A piece of an argument for an error; after a password it may be the password's end, which had a comma in it."""
-    return _HIDDEN if "password" in components or "saltedpassword" in components else text
+def _shown(text: str, before: str = "") -> str:
+    """A piece of an argument for an error, without what comes after a word for a password, in it or before it.
+
+    A password may have commas in it, and a slip of the keyboard anywhere.
+    """
+    if _SECRET.search(before):
+        return _HIDDEN
+    found = _SECRET.search(text)
+    return text[: found.end()] + _HIDDEN if found and found.end() < len(text) else text
 
 
 def _mechanism(name: str) -> Mechanism:
     if name not in MECHANISMS:
-        raise FormatterError(f"The add-scram mechanism {name} is not supported.")
+        raise FormatterError(f"The add-scram mechanism {_shown(name)} is not supported.")
     return MECHANISMS[name]
 
 
@@ -179,11 +194,10 @@ def _split_outside_quotes(text: str) -> list[str]:
     return [text[:end], *pieces[::-1]]
 
 
-def _decoded(text: str | None, what: str) -> bytes | None:
+def _decoded(text: str | None, what: str, shown: str | None = _HIDDEN) -> bytes | None:
     if text is None:
         return None
     try:
         return decode_base64(text)
     except ValueError:
-        shown = text if what == "salt" else _HIDDEN
         raise FormatterError(f"Failed to decode given {what}: {shown}") from None

@@ -99,6 +99,39 @@ def test_no_error_shows_a_password(release: str, config: str) -> None:
         assert "P" not in str(error).replace("SCRAM", "").replace("saltedPassword", "")
 
 
+@pytest.mark.parametrize("release", ["3.5", "4.4"])
+@pytest.mark.parametrize("argument", [
+    "SCRAM-SHA-256 [name=alice,password=hunter2]", "SCRAM-SHA-256 [name:alice,password:hunter2]",
+    "[password:hunter2,name=alice]", "SCRAM-SHA-256=[name=alice,password:hunter2]",
+    "SCRAM-SHA-256=[name=alice,Passwd hunter2]", "SCRAM-SHA-256=[name=alice,PWD:hunter2=x,password=x]",
+    "SCRAM-SHA-256=[name=alice,password=x,salt=hunter2!]",
+    "SCRAM-SHA-256=[name=alice,password=x,salt=eA==,iterations=hunter2]",
+    "SCRAM-SHA-256=[name=alice,salt=eA==,iterations=1,password=x,iterations=hunter2]",
+    "SCRAM-SHA-256=[name=alice,Password=x,salt=hunter2!]", "SCRAM-SHA-256=[name=alice,salt=password=hunter2!]",
+    "SCRAM-SHA-256:[name:alice,secret:hunter2]", "SCRAM-SHA-256=[name=alice,password=x,hunter2=y]",
+])  # fmt: skip
+def test_no_error_shows_a_password_that_is_ill_typed(release: str, argument: str) -> None:
+    try:
+        scram_records([argument], rules_of(release))
+    except FormatterError as error:
+        assert "hunter2" not in str(error)
+
+
+def test_errors_show_what_is_no_password() -> None:
+    for config, text in (
+        ("name=a,salt=e!,password=x", "Failed to decode given salt: e!"),
+        ("name=a,salt=eA==,iterations=x,password=x", "Failed to parse iterations count: x"),
+        ("name=a,oops", "No equals sign found in SCRAM component: oops"),
+    ):
+        for release in ("3.5", "4.4"):
+            with pytest.raises(FormatterError) as caught:
+                scram_records([f"SCRAM-SHA-256=[{config}]"], rules_of(release))
+            assert str(caught.value) == text
+    with pytest.raises(FormatterError) as caught:
+        scram_records(["SCRAM-SHA-256=[name=a,Password=x,password=y]"], rules_of("4.4"))
+    assert str(caught.value) == "Unknown SCRAM configurations: Password"
+
+
 def test_every_version_of_every_release() -> None:
     for release in KRAFT:
         rules, bounds = rules_of(release), schema.metadata_bounds(release)
