@@ -16,6 +16,7 @@ from kwire.storage.metadata.replay import Replay
 from kwire.storage.metadata.snapshots import snapshot_id
 from kwire.storage.metadata.tables import Tables
 from kwire.storage.places.discovery import offset_in_name
+from kwire.storage.places.file_kinds import check_compressed
 from kwire.storage.places.filesystem import Entry, located, open_folder, plain, shown
 from kwire.storage.reading.segment import LogSegment
 
@@ -62,7 +63,7 @@ def _files(path: str, offset: int | None, options: dict[str, Any] | None) -> tup
     for place in (f"{path.rstrip('/')}/{FOLDER}", path):  # a log directory may have stray files beside its folder
         found = folder.entry(place)
         files = folder.entries(place) if found is not None and found.is_folder else []
-        segments = [file for file in files if file.path.endswith(_SEGMENT) and offset_in_name(file.path) >= 0]
+        segments = _segments(files)
         named = {file: name for file in files if (name := snapshot_id(file.path)) and not file.is_folder}
         if segments or named:
             fitting = [file for file in named if offset is None or named[file][0] - 1 <= offset]
@@ -74,6 +75,18 @@ def _files(path: str, offset: int | None, options: dict[str, Any] | None) -> tup
             f"{shown(path)}: {_EARLY_FOLDER} is the metadata log of the early preview in Kafka 2.8, not supported")
     raise FileNotFoundError(
         2, f"no metadata log: expected segments or snapshots of {FOLDER} in it or in its folder {FOLDER}", shown(path))
+
+
+def _segments(files: list[Entry]) -> list[Entry]:
+    """The segments in a folder, each once: gzip may leave a .log beside its .log.gz.
+
+    Raises WrongFileError (.file) for one that is compressed otherwise: what is read would be an older state.
+    """
+    found = {file.path: file for file in files if offset_in_name(file.path) >= 0}
+    names = {path.rpartition("/")[2] for path in found}
+    for file in files:
+        check_compressed(file.path, names)
+    return [file for path, file in found.items() if not (path.endswith(".gz") and path.removesuffix(".gz") in found)]
 
 
 def _needed(segments: list[Entry], start: int) -> list[Entry]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 import shutil
@@ -13,7 +14,7 @@ import pytest
 
 import kwire
 from kwire import messages as m
-from kwire.errors import KwireError
+from kwire.errors import KwireError, WrongFileError
 from kwire.schema import record_types
 from kwire.storage.metadata import ClusterImage, MetadataLogError, metadata_log, record_reader
 from tests.storage.metadata.records import batch, image_of, write_log
@@ -322,3 +323,21 @@ def test_compressed_batches_do_not_grow_without_limit(monkeypatch: pytest.Monkey
     with pytest.raises(kwire.LimitError, match=r"\.log: too many bytes in compressed batches of a metadata log"):
         ClusterImage.read(tmp_path)
     assert ClusterImage.read(tmp_path, 97).offset == 97
+
+
+def test_compressed_segments_are_read_or_refused(tmp_path: Path) -> None:
+    """They were passed over, and the image was that of the segments before them."""
+    folder = write_log(tmp_path, [config("a")]) / metadata_log.FOLDER
+    later, data = folder / f"{1:020d}.log", batch([config("b")], 1)
+    later.write_bytes(data)
+    image = ClusterImage.read(folder)
+    assert image.offset == 1 and image.configs == {(4, ""): {"a": "1", "b": "1"}}
+    Path(f"{later}.gz").write_bytes(gzip.compress(data)[:-9])  # gzip is at it
+    assert ClusterImage.read(folder) == image
+    Path(f"{later}.gz").write_bytes(gzip.compress(data))
+    later.unlink()
+    assert ClusterImage.read(folder) == ClusterImage.read(tmp_path) == image
+    Path(f"{later}.gz").rename(f"{later}.zst")
+    with pytest.raises(WrongFileError, match=r"compressed as \.zst") as caught:
+        ClusterImage.read(folder)
+    assert caught.value.file == f"{later}.zst"
