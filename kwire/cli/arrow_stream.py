@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kwire.cli.terminal import not_to_terminal
+from kwire_c.printable import printable
 
 if TYPE_CHECKING:
     from kwire.storage import LogSegment, SideFile
@@ -53,11 +54,20 @@ def write_side_files(files: Sequence[SideFile], entries: Callable[[SideFile], It
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)
     types = [_type(pa, name) for name in names]
     arrays = [
-        pa.array([str(value) if kind == pa.string() else value for value in column], kind)
+        pa.array([_text(str(value)) if kind == pa.string() else value for value in column], kind)
         for column, kind in zip(columns, types, strict=True)
     ]
     batch = pa.RecordBatch.from_arrays(arrays, schema=pa.schema(list(zip(names, types, strict=True))))
     _write(batch.schema, iter([batch]))
+
+
+def _text(text: str) -> str:
+    """A text as it is, or with escapes if UTF-8 cannot encode it: a name of a file, or a value with a surrogate."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return printable(text)
+    return text
 
 
 def _type(pa: Any, column: str) -> Any:

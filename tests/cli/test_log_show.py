@@ -562,3 +562,13 @@ def test_segments_outside_of_the_range_are_not_read(tmp_path: Path, capsys: pyte
     code, out, err = run(capsys, tmp_path, "--batches", *span)
     assert code == 0 and len(out.splitlines()) == 3 and "damage" not in err
     assert len(LogDirectory(tmp_path).columns(start_offset=7, end_offset=11)) == 4
+
+
+def test_arrow_of_texts_that_are_no_unicode(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    """UnicodeEncodeError."""
+    path = tmp_path / os.fsdecode(b"\xff") / "meta.properties"
+    path.parent.mkdir()
+    path.write_text("a=b\n")
+    table, err, code = arrow(capsysbinary, path)
+    assert (err, code) == ("", 0)
+    assert table.to_pylist() == [{"path": f"{tmp_path}/\\udcff/meta.properties", "name": "a", "value": "b"}]

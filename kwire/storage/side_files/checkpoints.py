@@ -133,7 +133,8 @@ def read_leader_epochs(path: str | os.PathLike[str], options: dict[str, Any] | N
     lines, name = _lines(path, options)
 
     def entry(row: list[str]) -> LeaderEpoch:
-        return LeaderEpoch(*map(_number, row))
+        epoch, offset = row
+        return LeaderEpoch(_number(epoch), _number(offset, 64))
 
     return _checkpoint(lines, name, "leader epoch checkpoint", "epoch offset", entry)
 
@@ -154,7 +155,7 @@ def read_offset_checkpoint(
 
     def entry(row: list[str]) -> PartitionOffset:
         topic, partition, offset = row
-        return PartitionOffset(topic, _number(partition), _number(offset))
+        return PartitionOffset(topic, _number(partition), _number(offset, 64))
 
     return _checkpoint(lines, name, "offset checkpoint", "topic partition offset", entry)
 
@@ -220,10 +221,14 @@ def partition_metadata(topic_id: UUID) -> bytes:
     return f"version: 0\ntopic_id: {uuid_text(topic_id)}".encode()
 
 
-def _number(text: str) -> int:
+def _number(text: str, bits: int = 32) -> int:
+    """An int32, or what else Kafka's parser of these files reads. Raises ValueError."""
     if not re.fullmatch("-?[0-9]{1,19}", text):
         raise ValueError(f"{text[:40]!r} is not an integer")
-    return int(text)
+    value = int(text)
+    if not -(1 << bits - 1) <= value < 1 << bits - 1:
+        raise ValueError(f"{text!r} is not an integer of {bits} bits")
+    return value
 
 
 def _lines(

@@ -27,6 +27,8 @@ from kwire.storage.side_files.checkpoints import (
 )
 from kwire.storage.side_files.uuids import uuid_text
 
+_MOST_OFFSET = (1 << 63) - 1
+_MOST_LEVELS = 100  # of JSON: a broker's quorum-state has three
 _BASE = re.compile(r"\d{1,20}(?=\.)")
 
 
@@ -76,12 +78,16 @@ def read_side_file(path: str | os.PathLike[str], options: dict[str, Any] | None 
 
 
 def _offset_index(path: str, kind: str, options: dict[str, Any] | None) -> SideFile:
-    index = indexes.OffsetIndex(_bytes(path, options), _base_offset(path))
+    base = _base_offset(path)
+    index = indexes.OffsetIndex(_bytes(path, options), base)
+    _check_offsets(base, index.entries, 0)
     return SideFile(path, kind, ("offset", "position"), index.entries, index.damage, index.padding)
 
 
 def _time_index(path: str, kind: str, options: dict[str, Any] | None) -> SideFile:
-    index = indexes.TimeIndex(_bytes(path, options), _base_offset(path))
+    base = _base_offset(path)
+    index = indexes.TimeIndex(_bytes(path, options), base)
+    _check_offsets(base, index.entries, 1)
     return SideFile(path, kind, ("timestamp", "offset"), index.entries, index.damage, index.padding)
 
 
@@ -124,6 +130,7 @@ def _quorum_state(path: str, kind: str, options: dict[str, Any] | None) -> SideF
         raise DecodeError(f"malformed {kind}: {json_fault(error)}") from None
     if not isinstance(state, dict):
         raise DecodeError(f"malformed {kind}: expected a JSON object")
+    _check_json(state, kind)
     return SideFile(path, kind, ("name", "value"), list(state.items()))
 
 
@@ -132,6 +139,33 @@ _READERS: dict[str, Callable[[str, str, dict[str, Any] | None], SideFile]] = {
     "producer snapshot": _producer_snapshot, "leader epochs": _leader_epochs, "offset checkpoint": _offset_checkpoint,
     "partition metadata": _partition_metadata, "meta.properties": _properties, "quorum state": _quorum_state,
 }  # fmt: skip
+
+
+def _check_json(value: Any, kind: str) -> None:
+    """Raise DecodeError for too many levels, and for text that is no Unicode: neither can be written again."""
+    level = [value]
+    for _ in range(_MOST_LEVELS):
+        level = [
+            item for value in level if isinstance(value, dict | list)
+            for item in (value if isinstance(value, list) else (*value, *value.values()))
+        ]
+        try:
+            for item in level:
+                if isinstance(item, str):
+                    item.encode()
+        except UnicodeEncodeError:
+            raise DecodeError(f"malformed {kind}: a lone surrogate, which UTF-8 cannot encode") from None
+    if level:
+        raise DecodeError(f"malformed {kind}: too many levels")
+
+
+def _check_offsets(base: int, entries: Sequence[tuple[int, int]], column: int) -> None:
+    """Raise DecodeError for an offset of more than 63 bits: by the file's name, to which those in it are added."""
+    if base <= _MOST_OFFSET - (1 << 31):  # those in the file are int32
+        return
+    largest = max((entry[column] for entry in entries), default=0)
+    if largest > _MOST_OFFSET:
+        raise DecodeError(f"offset {largest} is past the largest one there can be: a wrong name?")
 
 
 def _base_offset(path: str) -> int:
