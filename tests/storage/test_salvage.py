@@ -416,6 +416,15 @@ def test_damaged_files_beside(log_directory: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize("line", ["2147483648 0", "-1 0", "0 -1", "0 9223372036854775808"])
+def test_leader_epochs_that_a_broker_refuses_are_made_again(line: str, tmp_path: Path) -> None:
+    write_segment(tmp_path / "t-0", 0, [batch(0, partition_leader_epoch=3)])
+    (tmp_path / "t-0" / "leader-epoch-checkpoint").write_text(f"0\n1\n{line}\n")
+    salvage_log(tmp_path / "t-0", tmp_path / "clean")
+    assert read_leader_epochs(tmp_path / "clean" / "leader-epoch-checkpoint") == [(3, 0)]
+
+
+@pytest.mark.quick
 def test_files_that_are_not_read_are_listed(tmp_path: Path) -> None:
     folder = tmp_path / "t-0"
     log = write_segment(folder, 0, [batch(0), batch(3)])

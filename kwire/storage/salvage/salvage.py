@@ -346,7 +346,7 @@ class _Salvage:
             if not os.path.isfile(path):
                 self.result.not_copied.append(path)
             elif name == "leader-epoch-checkpoint":
-                if not self._copied(path, copy, read_leader_epochs, lost=False) and report is not None:
+                if not self._copied(path, copy, _broker_epochs, lost=False) and report is not None:
                     _write(copy, leader_epoch_checkpoint(report.epochs))
             elif name == "partition.metadata":
                 self._copied(path, copy, read_partition_metadata)
@@ -659,10 +659,22 @@ def _known(segments: Sequence[LogSegment], alone: bool) -> tuple[list[ProducerSt
     return producers, high, end if high == (1 << 63) - 1 else -1
 
 
+def _broker_epochs(path: str) -> list[LeaderEpoch]:
+    """The entries of a leader-epoch-checkpoint. Raises DecodeError for one that a broker refuses, LimitError.
+
+    Source: LeaderEpochFileCache.assign.
+    """
+    epochs = read_leader_epochs(path)
+    for entry in epochs:
+        if min(entry) < 0:
+            raise DecodeError(f"malformed leader epoch checkpoint: {tuple(entry)} is below 0")
+    return epochs
+
+
 def _last_epoch(segment: str) -> int | None:
     """The last leader epoch in the checkpoint beside a segment, None if there is none."""
     try:
-        epochs = read_leader_epochs(_whole(os.path.join(os.path.dirname(segment), "leader-epoch-checkpoint")))
+        epochs = _broker_epochs(_whole(os.path.join(os.path.dirname(segment), "leader-epoch-checkpoint")))
     except (KwireError, OSError):
         return None
     return epochs[-1].epoch if epochs else None
