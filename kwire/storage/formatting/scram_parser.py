@@ -31,7 +31,13 @@ class Credential(NamedTuple):
     salted_password: bytes | None
 
     def record(self, rules: Rules) -> Any:
-        """The UserScramCredentialRecord. Raises FormatterError for too few or too many iterations."""
+        """The UserScramCredentialRecord. Raises FormatterError for too few or too many iterations, and a surrogate."""
+        try:
+            self.name.encode()
+            password = (self.password or "").encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            raise FormatterError("the name or password of add-scram has a lone surrogate, which UTF-8 cannot encode"
+                                 ) from None
         salt = random_salt() if self.salt is None else self.salt
         iterations = self.mechanism.min_iterations if self.iterations is None else self.iterations
         using = f" using {self.mechanism.name}" if rules.formatter else ""
@@ -42,10 +48,9 @@ class Credential(NamedTuple):
             if wrong:
                 raise FormatterError(f"The 'iterations' value must be {sign} {limit} for add-scram{using}")
         salted = self.salted_password
-        if b"" in (salted, None if self.password is None else self.password.encode("utf-8", "surrogateescape")):
+        if b"" in (salted, None if self.password is None else password):
             raise FormatterError("The password given to add-scram is empty")
         if salted is None:
-            password = (self.password or "").encode("utf-8", "surrogateescape")
             salted = self.mechanism.salted(password, salt, iterations)
         stored_key, server_key = self.mechanism.keys(salted)
         return messages.UserScramCredentialRecord(

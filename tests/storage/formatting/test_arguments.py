@@ -117,6 +117,13 @@ def test_no_error_shows_a_password_that_is_ill_typed(release: str, argument: str
         assert "hunter2" not in str(error)
 
 
+@pytest.mark.parametrize("config", ["name=a,password=x\ud800", "name=a\udcff,password=x", "name=\ud800,password=x"])
+def test_scram_with_a_lone_surrogate(config: str) -> None:
+    for release in ("3.5", "4.4"):
+        with pytest.raises(FormatterError, match="lone surrogate"):
+            scram_records([f"SCRAM-SHA-256=[{config}]"], rules_of(release))
+
+
 def test_errors_show_what_is_no_password() -> None:
     for config, text in (
         ("name=a,salt=e!,password=x", "Failed to decode given salt: e!"),
