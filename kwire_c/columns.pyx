@@ -2,6 +2,7 @@
 
 import sys
 from datetime import datetime, timedelta, timezone
+from operator import attrgetter
 from struct import calcsize
 from struct import unpack as unpack_number
 
@@ -882,13 +883,8 @@ def gather(inputs, tuple fields, *, committed=False, control=False, views=False,
             stopped = origin + <Py_ssize_t> gatherer.run.at
             break
     if committed:
-        gatherer.bad.sort(key=by_place)
+        gatherer.bad.sort(key=attrgetter("source", "position"))
     return make_columns(fields, gatherer.chunks, gatherer.bad, gatherer.tail, stopped)
-
-
-def by_place(batch):
-    """What BadBatches are sorted by."""
-    return batch.source, batch.position
 
 
 cdef enum:
