@@ -643,7 +643,8 @@ def test_views_past_their_buffer_are_refused() -> None:
 def test_a_header_key_that_there_is_no_memory_for() -> None:
     """Its UTF-8 is made when it is written: no memory for that was said to be a lone surrogate."""
     script = """
-import _testcapi, kwire
+import importlib, kwire
+_testcapi = importlib.import_module("_testcapi")
 keys = ["\u00e9" * 1000 + str(n) for n in range(20)]
 for n in range(1, 20):
     _testcapi.set_nomemory(n, n + 1)

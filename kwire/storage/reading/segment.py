@@ -453,9 +453,10 @@ class LogSegment:
             for producer in list(pending):  # still open, or its marker is damaged
                 offset = newest[producer]
                 kind, _ = plan.log.by_files(plan.number_of(self), producer, offset)
-                if kind is not None:
-                    entry = plan.log.aborted().at(producer, offset) if kind == ABORT else None
-                    yield producer, -1 if entry is None else entry[1], kind
+                if kind == ABORT:  # the entries of .txnindex files tell which batches
+                    del pending[producer]
+                elif kind is not None:
+                    yield producer, -1, kind
 
         return find_transactions(
             file, start, limit if end is None else end, after, lambda: plan.log.aborted(), limit,
