@@ -643,9 +643,11 @@ def test_views_past_their_buffer_are_refused() -> None:
 def test_a_header_key_that_there_is_no_memory_for() -> None:
     """Its UTF-8 is made when it is written: no memory for that was said to be a lone surrogate."""
     script = """
-import importlib, kwire
+import importlib
+import kwire
 _testcapi = importlib.import_module("_testcapi")
 keys = ["\u00e9" * 1000 + str(n) for n in range(20)]
+kwire.build_batch([(1, b"k", b"v", [(keys[0], b"x")])])
 for n in range(1, 20):
     _testcapi.set_nomemory(n, n + 1)
     try:
