@@ -1,4 +1,4 @@
-"""Streams of asyncio or uvloop whose connection has ended, before those who use them are told."""
+"""Streams of asyncio or uvloop whose connection has ended, before those who use them know."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kwire.net.address import Address
 
 
 def write(writer: asyncio.StreamWriter, data: bytes) -> None:
-    """Write, or drop the data where the connection has ended, which drain and who reads are told.
+    """Write, or drop the data where the connection has ended: drain and reads say so.
 
     asyncio does so itself; of uvloop a RuntimeError would come.
     """

@@ -33,8 +33,8 @@ class LogOffset(NamedTuple):
     first bytes of that batch, and of the segment. log_start: where the log began when it was read from its beginning.
     crossed: bytes from the place before this one to this one, if they are in several segments, else 0. epoch: the
     leader epoch of that batch plus 1; 0: not known. With it a log that was truncated and written again shows (KIP-320).
-    topic: CRC-32 of the topic id in partition.metadata (KIP-516); 0: not known. By it a log that was truncated is told
-    from one that was made again.
+    topic: CRC-32 of the topic id in partition.metadata (KIP-516); 0: not known. It distinguishes a log that
+    was truncated from one that was made again.
     """
 
     offset: int
