@@ -7,7 +7,7 @@ import re
 # Kafka's configs of type PASSWORD, and what plug-ins call theirs
 SECRET_SETTING = re.compile(
     r"passw|passphrase|secret|jaas|keystore\.(?:key|certificate)|truststore\.certificates|credential|token"
-    r"|(?:private|account|access|shared|api|master)[._-]?key|connection[._-]?string", re.I)  # fmt: skip
+    r"|(?:private|account|access|shared|api|master).?key|connection.?string", re.I)  # fmt: skip
 
 # fields of messages that are secrets or may contain one: of SASL, SCRAM, delegation tokens and Envelopes
 SECRET_FIELDS = frozenset((

@@ -21,7 +21,8 @@ def test_every_password_of_a_broker_is_a_secret() -> None:
 
 def test_what_plug_ins_call_their_secrets() -> None:
     for name in ("rsm.config.storage.azure.account.key", "rsm.config.azure.connection.string", "s3.secret.access.key",
-                 "storage.sas.token", "gcs.credentials.json", "confluent.license.api_key"):
+                 "storage.sas.token", "gcs.credentials.json", "confluent.license.api_key",
+                 "private key", "api key"):
         assert SECRET_SETTING.search(name)
 
 
