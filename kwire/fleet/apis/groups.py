@@ -490,8 +490,8 @@ def _fetched(call: Call, group_id: str, topics: Any, topic_row: Any, partition_r
             for one in topics]
     else:
         wanted = [(one.name, _id(call, one.name), one.partition_indexes) for one in topics]
-    stable = call.version >= 7 and call.message.require_stable and group is not None
-    pending = group.pending_partitions() if stable and group is not None else set()
+    stable = call.version >= 7 and call.message.require_stable
+    pending = set() if group is None or not stable else group.pending_partitions()
     rows = []
     for name, topic_id, indexes in wanted:
         results = []

@@ -43,7 +43,7 @@ from kwire.fleet.disk.coordinator_records import (
 )
 from kwire.fleet.disk.metadata_store import TOPIC, MetadataStore
 from kwire.fleet.disk.node_folder import NodeFolder
-from kwire.fleet.disk.segment_store import SegmentStore, renamed
+from kwire.fleet.disk.segment_store import SegmentStore, delete_folder, renamed
 from kwire.fleet.errors import ApiError, StorageErrors
 from kwire.fleet.logs.log_settings import LogSettings
 from kwire.fleet.logs.partition_log import PartitionLog, epochs_from
@@ -325,9 +325,7 @@ class DiskStorage(Storage):
                 node = self._nodes[partition.replicas[0]]
                 folder = os.path.join(node.path, f"{topic.name}-{partition.index}")
                 if os.path.isdir(folder):  # of a topic that was deleted, whose folder could not be removed
-                    gone = renamed(folder, "-delete")
-                    os.rename(folder, gone)
-                    shutil.rmtree(gone, ignore_errors=True)
+                    delete_folder(folder)
                 node.name_topic(topic.name, partition.index, topic.id)
 
     def check_move(self, topic: Topic, partition: Partition, replicas: list[int]) -> None:

@@ -319,13 +319,18 @@ class SegmentStore(BatchStore):
             writer.close()
 
     def delete(self) -> None:
-        """Delete the folder: it gets Kafka's name of a deleted partition first. Raises OSError."""
+        """Delete the folder. Raises OSError."""
         self._is_closed = True
         self.abandon()
-        gone = renamed(self.folder, "-delete")
         with suppress(FileNotFoundError):
-            os.rename(self.folder, gone)
-            shutil.rmtree(gone, ignore_errors=True)
+            delete_folder(self.folder)
+
+
+def delete_folder(folder: str) -> None:
+    """Delete a partition's folder, which gets Kafka's name of a deleted one first. Raises OSError."""
+    gone = renamed(folder, "-delete")
+    os.rename(folder, gone)
+    shutil.rmtree(gone, ignore_errors=True)
 
 
 def renamed(folder: str, suffix: str) -> str:
