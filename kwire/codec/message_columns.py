@@ -12,6 +12,7 @@ from kwire_c.arrow import export_schema, export_stream
 from kwire_c.columns import Column, MessageGatherer, column_cells, message_column, table_node
 from kwire_c.errors import alone
 from kwire_c.printable import brief
+from kwire_c.secrets import HIDDEN, is_secret, without_secrets
 from kwire_c.tables import html_table, text_table, to_pandas, to_polars, to_pylist
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from kwire_c.message_class import Message
 
 __all__ = ["BadMessage", "MessageColumns", "columns_of"]
+
+_WHOLE = (1 << 31) - 1  # bytes of a value: more than any has
 
 
 class MessageColumns:
@@ -73,10 +76,23 @@ class MessageColumns:
         return to_pylist(self)
 
     def __repr__(self) -> str:
-        return text_table(self, column_cells)
+        return text_table(self, self._shown_cells)
 
     def _repr_html_(self) -> str:
-        return html_table(self, column_cells)
+        return html_table(self, self._shown_cells)
+
+    def _shown_cells(self, column: Column, first: int, last: int, most: int) -> list[Any]:
+        """The values of column_cells, without secrets: a repr shows none."""
+        cells = [without_secrets(cell) for cell in column_cells(column, first, last, most)]
+        above, dot, field = column.name.rpartition(".")
+        settings: list[Any] = [""] * len(cells)
+        beside = [name for name in ("name", "config_name", "key") if above + dot + name in self.names]
+        if beside and beside[0] != "key":
+            settings = column_cells(self[above + dot + beside[0]], first, last, _WHOLE)
+        elif field == "value" and not beside:  # of which setting is not known
+            return [HIDDEN if isinstance(cell, str) else cell for cell in cells]
+        return [HIDDEN if cell is not None and is_secret(field, setting) else cell
+                for cell, setting in zip(cells, settings, strict=True)]
 
 
 class BadMessage(NamedTuple):
@@ -85,6 +101,9 @@ class BadMessage(NamedTuple):
     number: int
     raw: Buffer
     error: KwireError
+
+    def __repr__(self) -> str:  # without the bytes, which may be many, and hold a secret
+        return f"<BadMessage number={self.number}: {str(self.error)[:500]}>"
 
 
 def columns_of(

@@ -117,3 +117,25 @@ def test_reprs_hide_secrets() -> None:
     request = kwire.Request(messages.RequestHeader(), values[0], 2, trailing=data)
     assert secret not in repr(request)
     assert secret in repr(messages.ConfigRecord(name="retention.ms", value=secret))
+
+
+def test_reprs_of_tables_hide_secrets() -> None:
+    secret = "hunter2"
+    auth = kwire.encode(messages.SaslAuthenticateRequest(auth_bytes=secret.encode()), 2)
+    passwords, plain = [
+        kwire.encode(messages.ConfigRecord(name=f"listener.name.of.many.characters.{name}", value=secret), 0)
+        for name in ("ssl.key.password", "retention.ms")]  # fmt: skip
+    tables = [
+        kwire.columns_of("SaslAuthenticateRequest", 2, [auth]),
+        kwire.columns_of("SaslAuthenticateRequest", 2, [auth], ["auth_bytes"]),
+        kwire.columns_of("ConfigRecord", 0, [passwords], ["name", "value"]),
+        kwire.columns_of("ConfigRecord", 0, [passwords], ["value"]),
+        kwire.columns_of("ConfigRecord", 0, [plain], ["value"]),  # whose name is not known
+    ]
+    for table in tables:
+        for text in (repr(table), table._repr_html_()):
+            assert "hunt" not in text and "hidden" in text
+    assert secret in repr(kwire.columns_of("ConfigRecord", 0, [plain], ["name", "value"]))
+    assert tables[1]["auth_bytes"].to_pylist() == [secret.encode()]
+    (bad,) = kwire.columns_of("SaslAuthenticateRequest", 2, [auth + b"x"], errors="keep").bad
+    assert repr(bad) == f"<BadMessage number=0: {bad.error}>"
