@@ -224,6 +224,13 @@ cdef class Chunk:
         return PyBytes_FromStringAndSize(data, span[0])
 
 
+cdef int drop_views(Chunk chunk, int32_t index) except -1:
+    """Undo add_views for the last block, of which no row was made: nothing would read it, and it may be large."""
+    del chunk.view_buffers[index:]
+    chunk.kept.pop()
+    return 0
+
+
 cdef bytes _sizes(list sizes):
     """64-bit integers as bytes, at least one."""
     cdef bytes out = PyBytes_FromStringAndSize(NULL, 8 * (len(sizes) + 1))
@@ -610,8 +617,8 @@ cdef class Markers:
                     break
             elif head.magic == 2 and head.attributes & KW_ATTR_CONTROL and head.attributes & KW_ATTR_TRANSACTIONAL:
                 try:
-                    payload = unpack(block, data, &head, limit, at) if head.codec else None
-                    if not verify_crc or checksum_holds(data, &head):
+                    if not verify_crc or checksum_holds(data, &head):  # else it is reported when it is read
+                        payload = unpack(block, data, &head, limit, at) if head.codec else None
                         check_heads(&heads, data, &head, payload, &marker, 1, at)
                         kind = kw_control_type(heads.block, &marker) if heads.left else -1
                         if kind == 0 or kind == 1:
@@ -732,6 +739,7 @@ cdef class RecordGatherer:
         cdef const uint8_t *data = run.data + run.at
         cdef Block payload = None
         cdef Py_ssize_t count = 0
+        cdef int64_t rows
         cdef kw_place place
         cdef kw_append_status status
         if run.batch.magic < 2:
@@ -761,6 +769,7 @@ cdef class RecordGatherer:
                 place.view_at = 0
                 if self.views:
                     place.view_buffer = self.chunk.add_views(payload, payload.data, payload.size)
+            rows = self.chunk.c.rows
             with nogil:
                 if run.batch.magic < 2:
                     status = kw_columns_append(&self.chunk.c, &run.batch, self.records, <uint32_t> count, &place)
@@ -768,6 +777,8 @@ cdef class RecordGatherer:
                     status = kw_columns_append_batch(
                         &self.chunk.c, &run.batch, &place, 0 if place.block != data else KW_RECORD_BATCH_OVERHEAD,
                         run.window, NULL, &run.status, &run.where)
+            if payload is not None and self.views and self.chunk.c.rows == rows:
+                drop_views(self.chunk, place.view_buffer)
             if status == KW_APPEND_OK:
                 return 0
             if status == KW_APPEND_FULL:

@@ -97,3 +97,28 @@ def test_a_marker_that_cannot_be_read_is_said(what: str, control: bool) -> None:
     assert found["value"].to_pylist() == [b"v"]
     assert [(bad.source, bad.position, bytes(bad.raw)) for bad in found.bad] == [
         (1, len(data), bytes(marker)), (1, len(data) + len(marker), data[:-1] + b"?")]
+
+
+@pytest.mark.parametrize("codec", ["gzip", "zstd"])
+def test_a_damaged_marker_is_bad_once(codec: str) -> None:
+    """A compressed one was there twice: by its checksum, and as what its bytes cannot be decompressed to."""
+    marker = bytearray(kwire.build_batch([(2, bytes(4), bytes(6))], control=True, producer_id=7, producer_epoch=0,
+                                         transactional=True, codec=codec))  # fmt: skip
+    marker[61] ^= 0xFF
+    for control in (False, True):
+        (bad,) = kwire.columns(bytes(marker), errors="keep", committed=True, control=control).bad
+        assert "checksum does not match" in str(bad.error)
+    with pytest.raises(kwire.CorruptBatchError, match="checksum does not match"):
+        kwire.columns(bytes(marker), committed=True)
+
+
+def test_views_keep_nothing_of_a_batch_without_rows() -> None:
+    """What a bad batch was decompressed to stayed alive with the columns: 16 MiB for each 16 KiB of gzip."""
+    good = kwire.build_batch([(0, None, bytes(100)), (1, b"k", b"v" * 50)], codec="gzip")
+    bad = bytearray(kwire.build_batch([(0, None, b"v")], codec="gzip")[:61] + gzip.compress(bytes(1 << 20)))
+    bad[8:12] = (len(bad) - 12).to_bytes(4, "big")
+    data = good + bytes(inputs.with_checksum(bad)) * 20 + good
+    found = kwire.columns(data, errors="keep", views=True)
+    assert len(found.bad) == 20 and found.nbytes < len(data) + 10_000
+    assert found["value"].to_pylist() == [bytes(100), b"v" * 50] * 2
+    assert pa.table(found)["value"].to_pylist() == found["value"].to_pylist()
