@@ -122,7 +122,8 @@ def columns_of(
     by it: one row per element of the innermost array that the paths pass, none for an empty array; values of outer
     levels are repeated in each row, and all inside a null struct are null. lenient: as in decode; errors="keep": bad
     payloads give no rows and are in .bad.
-    Raises DecodeError, UnsupportedVersionError, LimitError (one message fills more than 2 GiB of a column), ValueError
+    Raises DecodeError, UnsupportedVersionError, LimitError (one message fills more than 2 GiB of a column; with
+    errors="keep" too: repeated values of outer levels take more than 50 times the bytes of all payloads), ValueError
     for a path that does not exist in that version.
     """
     check_choice(errors, ("raise", "keep"), "errors")
