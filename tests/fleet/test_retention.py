@@ -89,6 +89,18 @@ def test_retention_by_size(fleet: Fleet) -> None:
     assert log.start_offset == 2
 
 
+@pytest.mark.parametrize("configs", [{"retention_ms": DAY}, {"retention_bytes": 0, "retention_ms": -1}])
+def test_retention_goes_past_what_compaction_has_emptied(fleet: Fleet, configs: dict[str, int]) -> None:
+    log = topic(fleet, cleanup_policy="compact,delete", segment_bytes=100, **configs)
+    for key in ("a", "a", "b"):
+        write(log, (key, "v"))
+    fleet.compact("t")
+    assert [one.size > 0 for one in log.store.segments] == [False, True, True, False]
+    fleet.advance(2 * DAY / 1000)
+    assert fleet.retain() == 3
+    assert log.start_offset == 3
+
+
 def test_what_is_compacted_only_has_no_retention(fleet: Fleet) -> None:
     log = topic(fleet, cleanup_policy="compact", retention_ms=1, retention_bytes=1, segment_bytes=100)
     for _ in range(3):
@@ -135,6 +147,38 @@ def test_the_last_batch_of_a_producer_stays_without_records(fleet: Fleet, connec
     assert heads(log) == [(1, 1, 0), (3, 3, 1), (4, 4, 1)]
     again = kwire.build_batch([(NOW, b"a", b"5")], producer_id=5, producer_epoch=0, base_sequence=1)
     assert produce(connection, again).base_offset == 1
+
+
+def test_an_empty_batch_goes_when_its_producer_has_another(fleet: Fleet) -> None:
+    log = topic(fleet, cleanup_policy="compact")
+    for sequence in range(3):
+        write(log, ("a", "1"), producer_id=5, producer_epoch=0, base_sequence=sequence)
+        write(log, ("a", "2"))
+        fleet.compact("t")
+        assert heads(log) == [(2 * sequence, 2 * sequence, 0), (2 * sequence + 1, 2 * sequence + 1, 1)]
+
+
+def test_only_records_of_aborted_transactions_go(fleet: Fleet) -> None:
+    log = topic(fleet, cleanup_policy="compact")
+    commits = [number % 3 == 0 for number in range(20)]
+    for number, commit in enumerate(commits):
+        for part in (0, 1):
+            write(log, (f"{number}-{part}", "v"), producer_id=5, producer_epoch=0, base_sequence=2 * number + part,
+                  transactional=True)
+        log.append_marker(5, 0, commit, 0, 0, NOW)
+    fleet.compact("t")
+    assert [key for _, key, _ in kept(fleet)] == [
+        f"{number}-{part}" for number, commit in enumerate(commits) if commit for part in (0, 1)]
+
+
+def test_a_topic_with_the_longest_name_is_compacted(fleet: Fleet) -> None:
+    name = "t" * 249
+    fleet.cluster.create_topic(name, 1, configs={"cleanup.policy": "compact"})
+    log = fleet.cluster.partition(name, 0).log
+    write(log, ("a", "1"))
+    write(log, ("a", "2"))
+    assert fleet.compact(name) > 0
+    assert [one.value for one in fleet.records(name)] == [b"2"]
 
 
 def test_tombstones_stay_for_their_time(fleet: Fleet) -> None:

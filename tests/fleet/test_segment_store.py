@@ -7,6 +7,7 @@ import shutil
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,7 @@ from kwire.fleet.logs.log_settings import LogSettings
 from kwire.fleet.logs.partition_log import EARLIEST, LATEST, MAX_TIMESTAMP, PartitionLog
 from kwire.schema.error_codes import ErrorCode
 from kwire.storage import LogDirectory, OffsetIndex, SegmentWriter
+from kwire.storage.writing import index_writer
 from kwire.storage.writing.index_writer import IndexWriter
 
 pytestmark = pytest.mark.quick
@@ -248,6 +250,66 @@ def test_a_swap_that_was_cut_short_is_ended(tmp_path: Path) -> None:
     assert [one.base_offset for one in again.store.segments] == [0, 6, 8]
     assert offsets(again.read(0, 1 << 20, 9, True)) == [1, 5, 6, 7, 8]
     assert not list(folder.glob("*.swap"))
+
+
+def test_a_cleaned_segment_is_one_whose_index_has_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two segments that ended as their indexes were full become one: nothing of it is left out."""
+    monkeypatch.setattr(index_writer, "INDEX_BYTES", 600)
+    log = on_disk(tmp_path, index_interval_bytes=0, compacts=True)
+    add(log, 120)
+    assert len(log.store.segments) > 2
+    every = [log.read(offset, 1, offset + 1, True) for offset in range(log.store.segments[2].base_offset)]
+    log.store.replace(0, 2, every, [])
+    assert offsets(log.read(0, 1 << 20, 120, True)) == list(range(120))
+    assert isinstance(log.store, SegmentStore)
+    log.store.close()
+    again = on_disk(tmp_path, index_interval_bytes=0)
+    assert all(offsets(again.read(offset, 1, 120, True)) == [offset] for offset in range(120))
+    assert LogDirectory(tmp_path).verify() == []
+
+
+@pytest.mark.parametrize("call", ["unlink", "replace"])
+@pytest.mark.parametrize("number", range(1, 12))
+def test_a_swap_that_the_disk_stopped_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, number: int
+) -> None:
+    """A disk that fails for a moment in the middle of a swap: the log can be read, and written, right after it."""
+    log = on_disk(tmp_path, segment_bytes=400)
+    add(log, 9)
+    kept = [log.read(offset, 1, offset + 1, True) for offset in (1, 5)]
+    real, calls = getattr(os, call), [0]
+
+    def failing(*args: Any, **keywords: Any) -> None:
+        calls[0] += 1
+        if calls[0] == number:
+            raise OSError(5, "Input/output error", args[0])
+        real(*args, **keywords)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, call, failing)
+        try:
+            log.store.replace(0, 3, kept, [])
+        except ApiError as error:
+            assert "Input/output error" in error.message
+    found = offsets(log.read(0, 1 << 20, 9, True))
+    assert found in ([1, 5, 6, 7, 8], list(range(9)))
+    add(log, 1)
+    log.delete_before(6)
+    assert offsets(log.read(6, 1 << 20, 10, True)) == [6, 7, 8, 9]
+    assert isinstance(log.store, SegmentStore)
+    log.store.close()
+    assert offsets(on_disk(tmp_path).read(6, 1 << 20, 10, True)) == [6, 7, 8, 9]
+
+
+def test_memory_does_not_grow_with_the_interval_of_an_index(tmp_path: Path) -> None:
+    log = on_disk(tmp_path, index_interval_bytes=(1 << 31) - 1)
+    add(log, 50, size=1_000_000)
+    tracemalloc.start()
+    try:
+        assert offsets(log.read(40, 1, 50, True)) == [40]
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_memory_does_not_grow_with_the_log(tmp_path: Path) -> None:

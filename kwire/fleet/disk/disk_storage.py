@@ -44,6 +44,7 @@ from kwire.fleet.disk.coordinator_records import (
 from kwire.fleet.disk.metadata_store import TOPIC, MetadataStore
 from kwire.fleet.disk.node_folder import NodeFolder
 from kwire.fleet.disk.segment_store import SegmentStore, delete_folder, renamed
+from kwire.fleet.disk.whole_files import write_whole
 from kwire.fleet.errors import ApiError, StorageErrors
 from kwire.fleet.logs.log_settings import LogSettings
 from kwire.fleet.logs.partition_log import PartitionLog, epochs_from
@@ -52,7 +53,7 @@ from kwire.schema.error_codes import ErrorCode
 from kwire.schema.feature_levels import KRAFT_VERSION
 from kwire.storage.metadata.tables import Topic as TopicRecords
 from kwire.storage.places.discovery import is_topic_name, place_of
-from kwire.storage.side_files.meta_properties import MetaProperties
+from kwire.storage.side_files.meta_properties import META_PROPERTIES, MetaProperties
 from kwire.storage.writing.locks import locked_folder, unlock_folder
 
 if TYPE_CHECKING:
@@ -142,8 +143,7 @@ class DiskStorage(Storage):
             cluster.cluster_id = MetaProperties.read(place).cluster_id or cluster.cluster_id
             return
         if os.path.basename(place) == _METADATA:
-            with open(os.path.join(place, "meta.properties"), "wb") as file:
-                file.write(MetaProperties(0, cluster.cluster_id, None).to_bytes())
+            write_whole(os.path.join(place, META_PROPERTIES), MetaProperties(0, cluster.cluster_id, None).to_bytes())
 
     def restore(self, cluster: ClusterState) -> None:
         """As Storage's."""

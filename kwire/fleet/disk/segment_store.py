@@ -25,11 +25,13 @@ from kwire.schema.error_codes import ErrorCode
 from kwire.storage.places.discovery import beside
 from kwire.storage.side_files.checkpoints import LeaderEpoch, leader_epoch_checkpoint, read_leader_epochs
 from kwire.storage.side_files.indexes import AbortedTransaction, OffsetIndex, TimeIndex, TransactionIndex, aborted_entry
+from kwire.storage.writing import index_writer
 
 EPOCHS_FILE = "leader-epoch-checkpoint"
 MOST_SEGMENT = (1 << 31) - 1
 _HEAD_BYTES = 4096  # that are read at least: a batch's length is in them
 _LONGEST_NAME = 255  # bytes of a file's name
+_LONGEST_STEM = 200  # of a topic in the name of a folder beside its own; only one is there at a time
 _KINDS = (".log", ".index", ".timeindex", ".txnindex")
 _SWAP = ".swap"  # what a cleaner has written, and what is not yet in its place (Kafka's UnifiedLog.SWAP_FILE_SUFFIX)
 
@@ -82,7 +84,7 @@ class SegmentFiles(Segment):
         """As Segment's; the file is read in pieces, from the place that the index says."""
         at = bisect_right(self._offsets, offset) - 1
         position = self._positions[at] if at >= 0 else 0
-        wanted = min(max(most, _HEAD_BYTES) + self._interval, MOST_SEGMENT)
+        wanted = min(max(most, _HEAD_BYTES) + min(self._interval, PIECE_BYTES), MOST_SEGMENT)
         with StorageErrors(self.path), open(self.path, "rb", buffering=0) as file:
             while position < self.size:
                 wanted = min(wanted, self.size - position)
@@ -106,9 +108,9 @@ class SegmentFiles(Segment):
         at = bisect_left(self._times, timestamp) - 1
         return self._time_offsets[at] if at >= 0 else self.base_offset
 
-    def remove(self) -> None:
-        """Delete its files, and the producer snapshot at its beginning. Raises OSError."""
-        for kind in (*_KINDS, ".snapshot"):
+    def remove(self, kinds: Sequence[str] = (*_KINDS, ".snapshot")) -> None:
+        """Delete its files, with the producer snapshot at its beginning. Raises OSError."""
+        for kind in kinds:
             with suppress(FileNotFoundError):
                 os.unlink(beside(self.path, kind))
 
@@ -130,6 +132,7 @@ class SegmentStore(BatchStore):
         self._started, self._reopened = started, reopened
         self._writer: NodeWriter | None = None
         self._is_closed = False
+        self._unfinished: list[Callable[[], None]] = []  # steps of a swap that the disk has not taken yet
 
     def open(self) -> PartitionLog | None:
         """The log in the folder, recovered as a broker does; None if it has no segments. Raises OSError, KwireError."""
@@ -194,6 +197,7 @@ class SegmentStore(BatchStore):
             raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "the fleet is closed")
         if self._writer is None:
             if self.segments:
+                self._finish()
                 self._take_back()
                 self._writer = self._write()
                 self._list()
@@ -260,44 +264,63 @@ class SegmentStore(BatchStore):
             writer.__exit__(OSError, None, None)
             self._writer = None
 
+    def entries(self, offset: int, most: int = PIECE_BYTES) -> Iterator[Entry]:
+        """As BatchStore's."""
+        with StorageErrors(self.folder):
+            self._finish()
+        yield from super().entries(offset, most)
+
     def drop(self, count: int) -> None:
         """As BatchStore's."""
         with StorageErrors(self.folder):
+            self._finish()
             for _ in range(count):
                 self.segments[0].remove()
                 del self.segments[0]
 
     def replace(self, first: int, count: int, batches: Iterable[bytes], aborted: list[AbortedTransaction]) -> None:
-        """As BatchStore's: written beside the segments, then swapped; after a kill the next start ends the swap."""
-        base = self.segments[first].base_offset
-        scratch = os.path.join(self._node, f".{self._topic}-{self._partition}.cleaned")
+        """As BatchStore's: written beside the segments, then swapped.
+
+        A swap that the disk does not take is ended before the log is read again; after a kill by the next start.
+        """
+        base, old = self.segments[first].base_offset, self.segments[first : first + count]
+        scratch = os.path.join(self._node, f".{self._topic[:_LONGEST_STEM]}-{self._partition}.cleaned")
+        # so few entries that an index is never full, which would begin another segment
+        entries = index_writer.INDEX_BYTES // 20  # of 8 and 12 bytes
+        interval = max(self._interval, sum(segment.size for segment in old) // entries)
         with StorageErrors(self.folder):
+            self._finish()
             shutil.rmtree(scratch, ignore_errors=True)
             try:
                 with NodeWriter(
                         scratch, self._topic, self._partition, base_offset=base, segment_bytes=MOST_SEGMENT,
-                        index_interval_bytes=self._interval, sync=False) as writer:
+                        index_interval_bytes=interval, sync=False) as writer:
                     for batch in batches:
                         writer.append(batch)
-                    made = writer.folder
-                stem = os.path.join(made, f"{base:020}")
+                stem = os.path.join(writer.folder, f"{base:020}")
+                if writer.path != stem + ".log":
+                    raise CorruptBatchError(f"expected one segment at {base}, another one begins at {writer.path}")
                 with open(stem + ".txnindex", "wb") as file:
                     file.write(b"".join(map(aborted_entry, aborted)))
                 for kind in (".index", ".timeindex", ".txnindex", ".log"):  # the .log last: it says that all are there
                     os.replace(stem + kind, self._path(base)[:-4] + kind + _SWAP)
             finally:
                 shutil.rmtree(scratch, ignore_errors=True)
-            snapshot = beside(self._path(base), ".snapshot")
-            kept = _read(snapshot)
-            path, steps = self._path(base), list[Callable[[], None]]()
-            steps += [segment.remove for segment in self.segments[first : first + count]]
-            if kept is not None:
-                steps.append(partial(write_whole, snapshot, kept))
-            steps.append(partial(_swap, path))
-            for step in steps:
-                certainly(step)
-            whole = certainly(partial(SegmentFiles.opened, path, base, self._interval))
-            self.segments[first : first + count] = [whole]
+            path = self._path(base)
+            self._unfinished = [
+                partial(self._take_in, path, first, count), partial(_swap, path),
+                *(segment.remove for segment in reversed(old[1:])), partial(old[0].remove, _KINDS)]
+            self._finish()
+
+    def _take_in(self, path: str, first: int, count: int) -> None:
+        base = self.segments[first].base_offset
+        self.segments[first : first + count] = [SegmentFiles.opened(path, base, self._interval)]
+
+    def _finish(self) -> None:
+        """End a swap that an error has stopped, from the step on that failed. Raises OSError."""
+        while self._unfinished:  # the last one is next
+            certainly(self._unfinished[-1])
+            self._unfinished.pop()
 
     def keep_epochs(self, epochs: list[tuple[int, int]]) -> None:
         """Write leader-epoch-checkpoint. Raises ApiError."""
@@ -378,8 +401,9 @@ def _complete_swaps(folder: str) -> None:
         for entry in entries_in(data):
             last = entry.last_offset
         for other in names:
-            if re.fullmatch(r"[0-9]{20}\.log", other) and base <= int(other[:20]) <= last:
+            if re.fullmatch(r"[0-9]{20}\.log", other) and base < int(other[:20]) <= last:
                 SegmentFiles(os.path.join(folder, other), int(other[:20]), 0).remove()
+        SegmentFiles(path, base, 0).remove(_KINDS)
         _swap(path)
     for name in os.listdir(folder):
         if name.endswith(_SWAP):  # of one that is not whole

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 from kwire.codec.records import build_batch, read_batches
@@ -13,6 +16,7 @@ from kwire.fleet.logs.batch_store import Segment
 from kwire.fleet.logs.partition_log import Aborted, PartitionLog
 from kwire.storage.side_files.indexes import AbortedTransaction
 
+_MOST_OFFSETS = 1 << 31  # of a segment
 _DIGEST_BYTES = 16  # of a key: as in Kafka's SkimpyOffsetMap, keys are known by a hash
 
 
@@ -37,9 +41,9 @@ def _too_old(log: PartitionLog, now: int) -> int:
     if limit < 0:
         return 0
     count = 0
-    for segment in log.store.segments:
+    for segment in _with_batches(log):
         newest = segment.largest_timestamp if segment.largest_timestamp >= 0 else log.changed_at
-        if not segment.size or newest < 0 or now - newest <= limit:
+        if segment.size and (newest < 0 or now - newest <= limit):
             break
         count += 1
     return count
@@ -52,12 +56,18 @@ def _too_many(log: PartitionLog) -> int:
         return 0
     over = sum(segment.size for segment in log.store.segments) - limit
     count = 0
-    for segment in log.store.segments:
-        if not segment.size or over < segment.size:
+    for segment in _with_batches(log):
+        if over < segment.size:
             break
         over -= segment.size
         count += 1
     return count
+
+
+def _with_batches(log: PartitionLog) -> list[Segment]:
+    """The segments, without an active one that is empty; of others compaction may have left nothing."""
+    segments = log.store.segments
+    return segments if not segments or segments[-1].size else segments[:-1]
 
 
 def _keep(log: PartitionLog, gone: int) -> None:
@@ -90,7 +100,7 @@ def compact(log: PartitionLog, now: int) -> int:
         return 0
     before = sum(map(_size, segments))
     cleaner = _Cleaner(log, segments[count].base_offset, now)
-    groups = _groups([segment.size for segment in segments[:count]], log.settings.segment_bytes)
+    groups = _groups(segments[: count + 1], log.settings.segment_bytes)
     for first, size in enumerate(groups):  # each one that was replaced is one segment
         end = log.store.segments[first + size].base_offset
         aborted: list[AbortedTransaction] = []
@@ -103,15 +113,18 @@ def _size(segment: Segment) -> int:
     return segment.size
 
 
-def _groups(sizes: list[int], most: int) -> list[int]:
-    """How many neighbours become one segment, which has at most so many bytes (Cleaner.groupSegmentsBySize)."""
-    groups, total = [0], 0
-    for size in sizes:
-        if groups[-1] and total + size > most:
+def _groups(segments: list[Segment], most: int) -> list[int]:
+    """How many neighbours become one segment, the last of them left alone (Cleaner.groupSegmentsBySize).
+
+    most: its bytes; its offsets must fit into an index.
+    """
+    groups, total, base = [0], 0, segments[0].base_offset
+    for segment, following in pairwise(segments):
+        if groups[-1] and (total + segment.size > most or following.base_offset - base > _MOST_OFFSETS):
             groups.append(0)
-            total = 0
+            total, base = 0, segment.base_offset
         groups[-1] += 1
-        total += size
+        total += segment.size
     return groups
 
 
@@ -156,8 +169,8 @@ class _Cleaner:
         for one in self._aborted():
             aborted.setdefault(one.producer_id, []).append((one.first_offset, one.last_offset))
         for batch in self._batches(self._log.start_offset, self.end):
-            if batch.is_control or (batch.is_transactional and any(
-                    first <= batch.base_offset < last for first, last in aborted.get(batch.producer_id, ()))):
+            if batch.is_control or (batch.is_transactional and _is_in(
+                    aborted.get(batch.producer_id, []), batch.base_offset)):
                 continue
             for record in batch:
                 if record.key is not None:
@@ -180,7 +193,7 @@ class _Cleaner:
         has_tombstones = not batch.is_control and any(one.value is None for one in records)
         if horizon is None and ((empty and batch.is_control) or has_tombstones):
             horizon = self._now + self._log.settings.delete_retention_ms
-        elif len(records) == batch.count:
+        elif records and len(records) == batch.count:
             return bytes(batch.raw)
         if not records and not self._is_last(batch):
             return None
@@ -244,6 +257,12 @@ class _Cleaner:
         self.kept.add(found.transaction)
         aborted.append(AbortedTransaction(0, *found.transaction))
         return False
+
+
+def _is_in(ranges: list[tuple[int, int]], offset: int) -> bool:
+    """Is an offset in one of these ranges [first, last), which ascend and do not overlap?"""
+    at = bisect_right(ranges, offset, key=itemgetter(0)) - 1
+    return at >= 0 and offset < ranges[at][1]
 
 
 def _largest(batch: Any, records: list[Any]) -> int:
