@@ -71,6 +71,9 @@ class Storage:
     def partitions_removed(self, topic: Topic, partitions: list[Partition]) -> None:
         """Partitions are there no more. No error."""
 
+    def keep_starts(self, home: int, starts: Mapping[TopicPartition, int]) -> None:
+        """Logs of a node (home: its id) are to begin at other offsets, where begin_at() lets them begin after this."""
+
     def offsets_committed(
         self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset | None],
         producer: tuple[int, int] | None = None,

@@ -19,6 +19,7 @@ from kwire import messages
 from kwire.fleet import Fleet, ManualClock
 from kwire.fleet.cluster import partition_for
 from kwire.fleet.coordinators.consumer_groups import ConsumerGroup
+from kwire.fleet.disk.node_folder import NodeFolder
 from kwire.fleet.errors import ApiError
 from kwire.net import SyncConnection, connect_sync
 from kwire.schema.error_codes import ErrorCode
@@ -253,6 +254,77 @@ def test_deleted_records_stay_deleted(tmp_path: Path) -> None:
         row = fetch(connection, 1)
         assert row.error_code == E.OFFSET_OUT_OF_RANGE
         assert fetch(connection, 2).log_start_offset == 2
+
+
+def test_offsets_of_a_topic_that_was_being_deleted_are_not_those_of_a_later_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, copies = tmp_path / "data", list[Path]()
+    with running(folder, topics={"t": 1, "u": 1}) as (fleet, connection):
+        produce(connection, batch("1", "2", "3"))
+        commit(connection, 3)
+        commit(connection, 4, topic="u")
+        going = fleet.cluster.groups.topic_deleted
+        monkeypatch.setattr(
+            fleet.cluster.groups, "topic_deleted", lambda name: (copies.append(killed(folder, tmp_path)), going(name)))
+        connection.send(M.DeleteTopicsRequest(topic_names=["t"], timeout_ms=1000), 5)
+    with running(copies[0]) as (fleet, connection):
+        fleet.cluster.create_topic("t", 1)
+        assert committed(connection) == (-1, 0) and committed(connection, topic="u") == (4, 0)
+    with running(copies[0]) as (_, connection):
+        assert committed(connection) == (-1, 0) and committed(connection, topic="u") == (4, 0)
+
+
+def writes_of(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[Any]:
+    """The arguments of each call of a method from now on."""
+    real, calls = getattr(owner, name), list[Any]()
+
+    def counted(*args: Any) -> Any:
+        calls.append(args)
+        return real(*args)
+
+    monkeypatch.setattr(owner, name, counted)
+    return calls
+
+
+def test_the_starts_of_many_logs_are_kept_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    row, of_topic = M.DeleteRecordsRequest.DeleteRecordsPartition, M.DeleteRecordsRequest.DeleteRecordsTopic
+    with running(tmp_path, topics={"t": 30, "u": 1}) as (_, connection):
+        for index in range(30):
+            produce(connection, batch("1", "2"), partition=index)
+        calls = writes_of(monkeypatch, NodeFolder, "_write")
+        answer = connection.send(M.DeleteRecordsRequest(timeout_ms=1000, topics=[
+            of_topic(name="t", partitions=[row(partition_index=index, offset=1) for index in range(30)]),
+            of_topic(name="t", partitions=[row(partition_index=0, offset=2), row(partition_index=1, offset=3)]),
+            of_topic(name="u", partitions=[row(partition_index=0, offset=-1)])]))
+        assert [[(one.low_watermark, one.error_code) for one in topic.partitions] for topic in answer.topics] == [
+            [(2, 0)] + [(1, 0)] * 29, [(2, 0), (-1, E.OFFSET_OUT_OF_RANGE)], [(0, 0)]]
+        assert [name for _, name, _ in calls] == ["log-start-offset-checkpoint"]
+        monkeypatch.setattr(NodeFolder, "_write", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
+        answer = connection.send(M.DeleteRecordsRequest(timeout_ms=1000, topics=[
+            of_topic(name="t", partitions=[row(partition_index=index, offset=2) for index in (0, 1)])]))
+        assert [(one.low_watermark, one.error_code) for one in answer.topics[0].partitions] == [
+            (2, 0), (-1, E.KAFKA_STORAGE_ERROR)]
+        monkeypatch.undo()
+    with running(tmp_path) as (fleet, _):
+        assert [one.log.start_offset for one in fleet.cluster.topics["t"].partitions] == [2] + [1] * 29
+
+
+def test_partitions_join_a_transaction_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a request of n partitions does not write n^2 of them; what is refused has not joined."""
+    with running(tmp_path, topics={"t": 30, "u": 1}) as (fleet, connection):
+        made = connection.send(M.InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=60_000), 4)
+        data = batch("1", producer_id=made.producer_id, producer_epoch=made.producer_epoch, base_sequence=0,
+                     transactional=True)
+        of_topic, row = M.ProduceRequest.TopicProduceData, M.ProduceRequest.PartitionProduceData
+        calls = writes_of(monkeypatch, fleet.cluster.storage, "transaction_changed")
+        answer = connection.send(M.ProduceRequest(transactional_id="x", acks=-1, timeout_ms=1000, topic_data=[
+            of_topic(name="t", partition_data=[row(index=index, records=data) for index in range(31)]),
+            of_topic(name="u", partition_data=[row(index=0, records=b"no batch")])]), 12)
+        codes = [one.error_code for topic in answer.responses for one in topic.partition_responses]
+        assert codes == [0] * 30 + [E.UNKNOWN_TOPIC_OR_PARTITION, E.INVALID_RECORD]
+        assert len(calls) == 1
+        assert fleet.cluster.transactions.transactions["x"].participants == {("t", index) for index in range(30)}
 
 
 def test_groups_are_deleted(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ _FIRST_WITH_PLACES = "2.4"  # KIP-467: INVALID_RECORD, and which records
 _FIRST_WITH_TWO_LIMITS, _FIRST_WITHOUT_DIFFERENCE = "3.6", "4.0"  # KIP-937: before.max.ms, after.max.ms of timestamps
 _FIRST_IN_JAVA = "3.5"  # LogValidator in Java, which ends no text with a full stop
 _FIRST_ABORTABLE = 11  # KIP-890: TRANSACTION_ABORTABLE
+_FIRST_WITH_IDS = 13
 _FIRST_IMPLICIT = 12  # KIP-890: a partition joins the transaction with its first batch
 
 
@@ -45,6 +46,7 @@ def produce(call: Call) -> Any:
     if _closes_connection(call, records):
         call.connection.close()
         return None
+    _join_at_once(call)
     unnamed = call.version >= _FIRST_WITH_BATCHES and message.transactional_id is None and (
         call.node.offer.at_least(_FIRST_TO_WANT_ID)) and any(map(_is_transactional, records))
     rows = []
@@ -55,7 +57,7 @@ def produce(call: Call) -> Any:
             try:
                 if unnamed:
                     raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-                name = topic.name if call.version < 13 else call.cluster.topic_of_id(topic.topic_id).name
+                name = _name(call, topic)
                 _append(call, call.cluster.partition(name, one.index), name, one.records, row)
             except ApiError as error:
                 row.error_code = error.code
@@ -116,6 +118,40 @@ def _is_transactional(records: Any) -> bool:
         and records[MAGIC_OFFSET] == 2
         and bool(records[ATTRIBUTES_OFFSET + 1] & TRANSACTIONAL_FLAG)
     )
+
+
+def _name(call: Call, topic: Any) -> str:
+    """The name of a topic of the request. Raises ApiError, UNKNOWN_TOPIC_ID."""
+    return topic.name if call.version < _FIRST_WITH_IDS else call.cluster.topic_of_id(topic.topic_id).name
+
+
+def _join_at_once(call: Call) -> None:
+    """Let the partitions that are to join the transaction do so in one change of it.
+
+    One by one, each change would write all that have joined before. Whatever is refused here is refused again, and
+    answered, where the batch is to be written.
+    """
+    if call.version < _FIRST_IMPLICIT or not call.message.transactional_id:
+        return
+    named = [(topic, one) for topic in call.message.topic_data for one in topic.partition_data]
+    joining: dict[tuple[int, int], set[tuple[str, int]]] = {}
+    for topic, one in named if len(named) > 1 else ():
+        try:
+            name = _name(call, topic)
+            partition = call.cluster.partition(name, one.index)
+            call.cluster.leads(call.node, partition)
+            for batch in _checked(call, one.records):
+                if batch.is_transactional:
+                    asked = batch.producer_id, batch.producer_epoch
+                    partition.log.producers.check_epoch(*asked)
+                    joining.setdefault(asked, set()).add((name, one.index))
+        except ApiError:
+            continue
+    for asked, partitions in joining.items():
+        try:
+            call.cluster.transactions.join(call.message.transactional_id, *asked, partitions)
+        except ApiError:
+            continue
 
 
 def _append(call: Call, partition: Partition, topic: str, records: Any, row: Any) -> None:

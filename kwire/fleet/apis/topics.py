@@ -6,7 +6,7 @@ import uuid
 from collections import Counter
 from functools import partial
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from kwire import messages
 from kwire.fleet.apis.registry import Call, answered, handles
@@ -16,7 +16,8 @@ from kwire.fleet.cluster import (
     TOO_MANY_PARTITIONS,
     Topic,
 )
-from kwire.fleet.errors import ApiError
+from kwire.fleet.errors import ApiError, certainly
+from kwire.fleet.logs.partition_log import PartitionLog
 from kwire.fleet.topic_configs import FIRST_WITH_TIERS, OF_TIERS, check_topic_configs, shown, topic_configs
 from kwire.schema.error_codes import ErrorCode
 from kwire.storage.places.discovery import is_topic_name
@@ -367,6 +368,7 @@ def _check_more_with_zookeeper(call: Call, topic: Topic, more: int, assignments:
 def delete_records(call: Call) -> Any:
     """Move the starts of logs."""
     response = messages.DeleteRecordsResponse
+    moves: dict[int, list[_Move]] = {}  # by the node that has the log
 
     def row_of(one: Any) -> Any:
         return response.DeleteRecordsPartitionResult(partition_index=one.partition_index, low_watermark=-1)
@@ -378,10 +380,48 @@ def delete_records(call: Call) -> Any:
         call.cluster.leads(call.node, partition)
         if not partition.log.settings.deletes:  # Partition.deleteRecordsOnLeader
             raise ApiError(ErrorCode.POLICY_VIOLATION)
-        row.low_watermark = partition.log.delete_before(one.offset)
+        moves.setdefault(partition.replicas[0], []).append(
+            _Move((topic, partition.index), partition.log, partition.log.start_by(one.offset), row))
 
-    return response(topics=[
+    answer = response(topics=[
         response.DeleteRecordsTopicResult(
             name=topic.name, partitions=answered(
                 {one.partition_index: one for one in topic.partitions}.values(), row_of, partial(delete, topic.name)))
         for topic in call.message.topics if topic.partitions])
+    for home, of_home in moves.items():
+        _begin(call, home, of_home)
+    return answer
+
+
+class _Move(NamedTuple):
+    """The start that a log is to have, and the row of an answer that says so."""
+
+    partition: tuple[str, int]
+    log: PartitionLog
+    start: int
+    row: Any
+
+
+def _begin(call: Call, home: int, moves: list[_Move]) -> None:
+    """Let logs that a node has begin at their new starts, which are kept at once, or say in their rows why not.
+
+    Of several starts of one log the last in the log counts.
+    """
+    starts: dict[tuple[str, int], int] = {}
+    for move in moves:
+        if move.start > move.log.start_offset:
+            starts[move.partition] = max(move.start, starts.get(move.partition, 0))
+    refused: ApiError | None = None
+    try:
+        if starts:
+            call.cluster.storage.keep_starts(home, starts)
+    except ApiError as error:
+        refused = error
+    for move in moves:
+        try:
+            if refused is not None and move.partition in starts:
+                raise refused
+            certainly(partial(move.log.begin_at, starts.get(move.partition, move.start)))
+            move.row.low_watermark = move.log.start_offset
+        except ApiError as error:
+            move.row.error_code = error.code

@@ -16,7 +16,6 @@ import re
 import shutil
 from collections.abc import Mapping, Set
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -158,6 +157,9 @@ class DiskStorage(Storage):
         cluster.transactions.restore(self._transactions(), log.next_producer_id)
         self._restore_groups(cluster)
         self._is_whole = True
+        known_to_groups = {topic for group in cluster.groups.groups.values() for topic, _ in group.partitions()}
+        for name in known_to_groups - cluster.topics.keys():  # killed while it was deleted: a new one may get its name
+            cluster.groups.topic_deleted(name)
 
     def _check(self, topic: TopicRecords, brokers: set[int]) -> None:
         """Can the fleet have this topic? Raises KwireError."""
@@ -219,7 +221,7 @@ class DiskStorage(Storage):
     def _store(self, topic: Topic, index: int, node: NodeFolder) -> SegmentStore:
         return SegmentStore(
             node.path, topic.name, index, interval=self._settings(topic).index_interval_bytes,
-            started=partial(node.keep_start, (topic.name, index)), reopened=node.lock)
+            started=lambda offset: node.keep_starts({(topic.name, index): offset}), reopened=node.lock)
 
     def _settings(self, topic: Topic) -> LogSettings:
         try:
@@ -345,6 +347,11 @@ class DiskStorage(Storage):
         for partition in partitions:
             with suppress(OSError):
                 _store_of(partition).delete()
+
+    def keep_starts(self, home: int, starts: Mapping[TopicPartition, int]) -> None:
+        """As Storage's: in one file for all of them."""
+        with StorageErrors(self.folder):
+            self._nodes[home].keep_starts(starts)
 
     def offsets_committed(
         self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset | None],

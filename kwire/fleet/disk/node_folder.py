@@ -92,11 +92,12 @@ class NodeFolder:
             self._lock = os.open(os.path.join(self.path, LOCK_FILE), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         lock_as_broker(self._lock, self.path)
 
-    def keep_start(self, partition: TopicPartition, offset: int) -> None:
-        """A log begins at another offset. Raises OSError."""
-        starts = {**self.starts, partition: offset}
-        self._write(_STARTS, _checkpoint(starts))
-        self.starts = starts
+    def keep_starts(self, changed: Mapping[TopicPartition, int]) -> None:
+        """Logs begin at other offsets. Raises OSError."""
+        if not changed.items() <= self.starts.items():
+            starts = {**self.starts, **changed}
+            self._write(_STARTS, _checkpoint(starts))
+            self.starts = starts
 
     def forget_all_but(self, topics: Container[str]) -> None:
         """Topics were deleted while nobody kept it in mind. Raises OSError."""

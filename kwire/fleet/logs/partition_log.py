@@ -351,12 +351,16 @@ class PartitionLog:
             return epoch, epochs[0][1]
         return epochs[at - 1][0], epochs[at][1]
 
-    def delete_before(self, offset: int) -> int:
-        """Move the start of the log (DeleteRecords); -1 is its end. The new start. Raises ApiError."""
+    def start_by(self, offset: int) -> int:
+        """Where the log begins when all before an offset is deleted (DeleteRecords); -1 is its end. Raises ApiError."""
         offset = self.end_offset if offset == -1 else offset
         if offset > self.end_offset or offset < 0:
             raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
-        self.begin_at(offset)
+        return max(offset, self.start_offset)
+
+    def delete_before(self, offset: int) -> int:
+        """Move the start of the log; the new start. offset: as start_by(). Raises ApiError."""
+        self.begin_at(self.start_by(offset))
         return self.start_offset
 
     def begin_at(self, offset: int) -> None:
