@@ -171,6 +171,22 @@ def test_only_records_of_aborted_transactions_go(fleet: Fleet) -> None:
         f"{number}-{part}" for number, commit in enumerate(commits) if commit for part in (0, 1)]
 
 
+def test_a_record_is_not_lost_to_one_that_is_aborted_later(fleet: Fleet) -> None:
+    """The marker of the transaction is in a segment that is not compacted: after it another transaction is open."""
+    log = topic(fleet, cleanup_policy="compact")
+    write(log, ("a", "committed"))
+    write(log, ("a", "aborted"), producer_id=5, producer_epoch=0, base_sequence=0, transactional=True)
+    log.roll()
+    log.append_marker(5, 0, False, 0, 0, NOW)
+    write(log, ("a", "open"), producer_id=6, producer_epoch=0, base_sequence=0, transactional=True)
+    fleet.compact("t")
+    assert kept(fleet) == [(0, "a", "committed"), (3, "a", "open")]
+    log.append_marker(6, 0, False, 0, 0, NOW)
+    for _ in range(2):
+        fleet.compact("t")
+        assert kept(fleet) == [(0, "a", "committed")]
+
+
 def test_a_topic_with_the_longest_name_is_compacted(fleet: Fleet) -> None:
     name = "t" * 249
     fleet.cluster.create_topic(name, 1, configs={"cleanup.policy": "compact"})

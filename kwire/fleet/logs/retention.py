@@ -154,7 +154,8 @@ class _Cleaner:
         self._committed: set[int] = set()
 
     def _aborted(self) -> list[Aborted]:
-        return [one for one in self._log.aborted if one.last_offset < self.end]
+        """The aborted transactions of which something may be there: the markers of some come later."""
+        return [one for one in self._log.aborted if one.first_offset < self.end]
 
     def _batches(self, start: int, end: int) -> Iterator[Any]:
         for entry in self._log.store.entries(start, 1 << 20):
