@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kwire import build_batch, read_batches
 from kwire import messages as M
-from kwire.fleet import Fleet
+from kwire.fleet import Fleet, ManualClock
+from kwire.net import connect
 from kwire.schema.error_codes import ErrorCode as E
 from tests.fleet.dialogue import Client
 
@@ -95,3 +98,27 @@ def test_too_few_replicas_in_sync(release: str) -> None:
         others[0].start()
         assert produce(client) == (0, 2)
         client.socket.close()
+
+
+@pytest.mark.parametrize("data", [False, True], ids=["memory", "disk"])
+def test_a_fetch_waits_for_a_topic_that_was_made_again(tmp_path: Path, data: bool) -> None:
+    """Deleted and made again in one turn: the fetch waits for the new log, whose first record ends the wait."""
+    async def run() -> Any:
+        fleet = Fleet("4.3", data=tmp_path / "data" if data else None, topics={"t": 1}, clock=ManualClock())
+        async with fleet, connect(fleet.bootstrap) as connection:
+            kind = M.FetchRequest
+            waits = asyncio.ensure_future(connection.send(kind(
+                max_wait_ms=60_000, min_bytes=1, max_bytes=1 << 20, session_epoch=-1, topics=[kind.FetchTopic(
+                    topic="t", partitions=[kind.FetchPartition(
+                        partition=0, fetch_offset=0, partition_max_bytes=1 << 20)])]), 12))
+            while not fleet.cluster.partition("t", 0).log.watchers:
+                await asyncio.sleep(0.001)
+            fleet.cluster.delete_topic(fleet.cluster.topic("t"))
+            log = fleet.cluster.create_topic("t", 1).partitions[0].log
+            while not log.watchers and not waits.done():
+                await asyncio.sleep(0.001)
+            log.append(list(read_batches(build_batch([(1_700_000_000_000, b"k", b"v")]))), 0, 1_700_000_000_000)
+            return await asyncio.wait_for(waits, 10)
+
+    [row] = asyncio.run(asyncio.wait_for(run(), 30)).responses[0].partitions
+    assert row.error_code == 0 and [one.value for batch in read_batches(row.records) for one in batch] == [b"v"]

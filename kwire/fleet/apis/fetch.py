@@ -12,7 +12,8 @@ from kwire.fleet.apis.produce import endpoints
 from kwire.fleet.apis.registry import Call, handles
 from kwire.fleet.cluster import Partition
 from kwire.fleet.errors import ApiError
-from kwire.fleet.fetch_sessions import FetchKey
+from kwire.fleet.fetch_sessions import FetchKey, FetchSession
+from kwire.fleet.logs.partition_log import PartitionLog
 from kwire.schema.error_codes import ErrorCode
 
 READ_COMMITTED = 1
@@ -36,11 +37,10 @@ async def fetch(call: Call) -> Any:
     clock, waited = call.cluster.clock, False
     deadline = clock.elapsed() + message.max_wait_ms / 1000
     changed = asyncio.Event()
-    watched = [log for key in session.partitions if (log := _log(call, key)) is not None]
+    watched: set[PartitionLog] = set()
     try:
-        for log in watched:
-            log.watchers[changed] = None
         while True:
+            _watch(call, session, changed, watched)
             changed.clear()
             rows = await _read(call, session.partitions)
             enough = sum(len(row.records or b"") for _, row in rows) >= message.min_bytes
@@ -62,7 +62,16 @@ async def fetch(call: Call) -> Any:
     return answer
 
 
-def _log(call: Call, key: FetchKey) -> Any:
+def _watch(call: Call, session: FetchSession, changed: asyncio.Event, watched: set[PartitionLog]) -> None:
+    """Let the logs of a session set the event: also that of a topic which was deleted, and is there again."""
+    for key in session.partitions:
+        log = _log(call, key)
+        if log is not None:
+            watched.add(log)
+            log.watchers[changed] = None
+
+
+def _log(call: Call, key: FetchKey) -> PartitionLog | None:
     try:
         return _partition(call, key).log
     except ApiError:
