@@ -561,6 +561,52 @@ def test_an_offset_is_forgotten_without_a_look_at_all(
     assert group.offsets == {} and group.partitions() == {("t", 2)}
 
 
+def in_transaction(connection: Any, version: int, group: str = "n", **member: Any) -> Any:
+    """The error code of a commit of t-0 in a transaction of x."""
+    if version < 5:
+        connection.send(M.AddOffsetsToTxnRequest(
+            transactional_id="x", producer_id=0, producer_epoch=0, group_id=group), 3)
+    request = M.TxnOffsetCommitRequest
+    row = request.TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=7)
+    answer = connection.send(request(
+        transactional_id="x", group_id=group, producer_id=0, producer_epoch=0, **member,
+        topics=[request.TxnOffsetCommitRequestTopic(name="t", partitions=[row])]), version)
+    return answer.topics[0].partitions[0].error_code
+
+
+@pytest.mark.parametrize("version", [2, 3, 4, 5])
+def test_a_transaction_commits_offsets_of_a_consumer_group(
+    fleet: Fleet, connection: SyncConnection, version: int
+) -> None:
+    """As 4.3.0 does: who says nothing of a member is a producer alone; a wrong epoch is ILLEGAL_GENERATION."""
+    connection.send(M.InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=60_000), 4)
+    epoch = consumer_beat(
+        connection, "a", 0, rebalance_timeout_ms=1000, topic_partitions=[], subscribed_topic_names=["t"]).member_epoch
+    assert in_transaction(connection, version) == 0
+    if version >= 3:
+        for (member, generation, instance), code in {
+            ("a", epoch, None): 0, ("a", epoch + 1, None): E.ILLEGAL_GENERATION, ("a", -1, None): E.ILLEGAL_GENERATION,
+            ("b", epoch, None): E.UNKNOWN_MEMBER_ID, ("", -1, "i"): E.UNKNOWN_MEMBER_ID,
+        }.items():
+            assert in_transaction(
+                connection, version, member_id=member, generation_id_or_member_epoch=generation,
+                group_instance_id=instance) == code
+    consumer_beat(connection, "a", -1)
+    assert in_transaction(connection, version) == 0
+    (group,) = connection.send(M.ListGroupsRequest(), 5).groups
+    assert (group.group_id, group.group_type) == ("n", "consumer")  # as before: without members, too
+
+
+def test_a_transaction_commits_while_a_group_is_to_be_assigned(fleet: Fleet, connection: SyncConnection) -> None:
+    """As 4.3.0 does, which refuses other commits then; an instance that is not there is no member."""
+    connection.send(M.InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=60_000), 4)
+    first = joined(connection)
+    generation = {"generation_id_or_member_epoch": first.generation_id}
+    assert in_transaction(connection, 3, "g", member_id=first.member_id, **generation) == 0
+    assert in_transaction(connection, 3, "g", group_instance_id="i") == E.UNKNOWN_MEMBER_ID
+    assert in_transaction(connection, 3, "g") == 0
+
+
 def test_protocols_that_nobody_has_are_forgotten(fleet: Fleet) -> None:
     def member(name: str, *protocols: str) -> Member:
         return Member(name, None, "c", "h", 10.0, 10.0, [(one, b"") for one in protocols])

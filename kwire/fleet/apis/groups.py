@@ -39,6 +39,7 @@ _FIRST_WITH_SKIP_ASSIGNMENT = 9  # version of JoinGroup (KIP-814)
 _ACCEPTS_HEARTBEAT_WHILE_COMPLETING = "2.7"  # a heartbeat before the assignment; before: join again
 _REBALANCES_WHILE_COMPLETING = "2.6"  # a static member that comes back before the assignment is there
 _GROUP_MUST_BE_THERE = 9  # version of OffsetCommit: a generation of no group is GROUP_ID_NOT_FOUND
+_FIRST_TXN_WITH_MEMBERS = 3  # version of TxnOffsetCommit (KIP-447)
 _FIRST_WITH_MEMBER_EPOCHS = 9  # version of OffsetCommit and OffsetFetch (KIP-848)
 _NEW_COORDINATOR = "4.0"  # of KIP-848, for classic groups too
 _KEEPS_WITHOUT_OFFSETS = "4.0"  # a group without members and offsets; before, it is gone with its last offset
@@ -339,15 +340,18 @@ def _committing(call: Call, group_id: str, instance: str | None) -> tuple[Commit
     """
     call.cluster.check_coordinator(call.node, group_id)
     message = call.message
-    generation = message.generation_id_or_member_epoch if call.version >= 1 else -1
-    member_id = message.member_id if call.version >= 1 else ""
+    in_transaction = call.request.name == "TxnOffsetCommit"
+    since = _FIRST_TXN_WITH_MEMBERS if in_transaction else 1
+    generation = message.generation_id_or_member_epoch if call.version >= since else -1
+    member_id = message.member_id if call.version >= since else ""
     group = call.cluster.groups.groups.get(group_id)
     if group is None:
         if generation >= 0:
-            gone = call.version >= _GROUP_MUST_BE_THERE and call.request.name == "OffsetCommit" and (
-                call.node.offer.at_least("4.0"))
+            gone = call.version >= _GROUP_MUST_BE_THERE and not in_transaction and call.node.offer.at_least("4.0")
             raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND if gone else ErrorCode.ILLEGAL_GENERATION)
         return call.cluster.groups.made(group_id), _any
+    if in_transaction and generation < 0 and not member_id and instance is None:  # only its producer is known
+        return group, _any
     if isinstance(group, ConsumerGroup):
         return group, _of_consumers(call, group, member_id, generation)
     if generation < 0 and group.state == EMPTY:
@@ -357,6 +361,8 @@ def _committing(call: Call, group_id: str, instance: str | None) -> tuple[Commit
     member = group.member(member_id, instance)
     if generation != group.generation:
         raise ApiError(ErrorCode.ILLEGAL_GENERATION)
+    if in_transaction:
+        return group, _any
     if group.state == COMPLETING:
         raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
     group.touch(member)
@@ -369,9 +375,10 @@ def _any(partition: TopicPartition) -> None:
 
 def _of_consumers(call: Call, group: ConsumerGroup, member_id: str, epoch: int) -> Check:
     """What looks at each partition of a commit of a member of KIP-848. Raises ApiError."""
+    in_transaction = call.request.name == "TxnOffsetCommit"
+    stale = ErrorCode.ILLEGAL_GENERATION if in_transaction else ErrorCode.STALE_MEMBER_EPOCH
     member = group.check_commit(
-        member_id, epoch, in_transaction=call.request.name == "TxnOffsetCommit",
-        has_epochs=call.version >= _FIRST_WITH_MEMBER_EPOCHS)
+        member_id, epoch, stale=stale, has_epochs=in_transaction or call.version >= _FIRST_WITH_MEMBER_EPOCHS)
     if member is None:
         return _any
 
@@ -381,7 +388,7 @@ def _of_consumers(call: Call, group: ConsumerGroup, member_id: str, epoch: int) 
         name, index = partition
         had = epochs.get((call.cluster.topics[name].id, index))
         if had is None or epoch < had:
-            raise ApiError(ErrorCode.STALE_MEMBER_EPOCH)
+            raise ApiError(stale)
 
     return check
 
@@ -419,9 +426,7 @@ def txn_offset_commit(call: Call) -> Any:
         call.cluster.transactions.verify(
             message.transactional_id, message.producer_id, message.producer_epoch, message.group_id,
             join=call.version >= 5, refusal=no_member(call, call.version >= 4))
-        member_of = call.version >= 3 and (message.generation_id_or_member_epoch >= 0 or message.member_id)
-        return _committing(call, message.group_id, message.group_instance_id) if member_of else (
-            call.cluster.groups.made(message.group_id), _any)
+        return _committing(call, message.group_id, _instance(call, 3))
 
     topics, group, kept = _taken(
         call, group_of, response.TxnOffsetCommitResponseTopic, response.TxnOffsetCommitResponsePartition,

@@ -382,18 +382,18 @@ class ConsumerGroup(CommittedOffsets):
         return min(times) - now if times else None
 
     def check_commit(
-        self, member_id: str, epoch: int, *, in_transaction: bool, has_epochs: bool
+        self, member_id: str, epoch: int, *, stale: ErrorCode, has_epochs: bool
     ) -> ConsumerMember | None:
         """May a member commit? The member, if its epoch is of before: that depends on the partition.
 
-        has_epochs: whether the version of the request can carry epochs.
-        Raises ApiError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, UNSUPPORTED_VERSION.
+        stale: the error for another epoch; has_epochs: whether the version of the request can carry epochs.
+        Raises ApiError: UNKNOWN_MEMBER_ID, UNSUPPORTED_VERSION, and the one of stale.
         Source: ConsumerGroup.validateOffsetCommit.
         """
-        if epoch < 0 and (not self.members or (in_transaction and not member_id)):
+        if epoch < 0 and not self.members:
             return None
         member = self.member(member_id)
-        if not in_transaction and not has_epochs:
+        if not has_epochs:
             raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
         if epoch == member.epoch:
             return None
@@ -406,7 +406,7 @@ class ConsumerGroup(CommittedOffsets):
         if member_id is None and epoch < 0:
             return
         if self.member(member_id or "").epoch != epoch:
-            raise ApiError(ErrorCode.STALE_MEMBER_EPOCH)
+            raise ApiError(stale)
 
     def close(self) -> None:
         """End its timer."""
