@@ -353,7 +353,7 @@ class ClusterState:
         if topic.name == OFFSETS_TOPIC:  # what coordinators kept in it goes with it
             steps.append(self.groups.forget_offsets)
         else:
-            steps.append(partial(self.groups.topic_deleted, topic.name))
+            steps.append(partial(self.groups.topic_deleted, topic.name, len(topic.partitions)))
         if topic.name == TRANSACTIONS_TOPIC:
             steps.append(self.transactions.transactions.clear)
         each = iter(steps)
@@ -388,6 +388,14 @@ class ClusterState:
         """Raises ApiError, NOT_COORDINATOR, if another node coordinates the key."""
         if self.coordinator_of(key) is not node:
             raise ApiError(ErrorCode.NOT_COORDINATOR)
+
+    def partition_of(self, participant: Participant) -> tuple[str, int]:
+        """The partition that takes part in a transaction: of a group, that of __consumer_offsets with its offsets."""
+        if not isinstance(participant, str):
+            return participant
+        topic = self.topics.get(OFFSETS_TOPIC)
+        return OFFSETS_TOPIC, partition_for(
+            participant, INTERNAL_PARTITIONS if topic is None else len(topic.partitions))
 
     def elect(self) -> None:
         """Give each partition whose leader is down the next of its replicas that is up, in a new epoch; -1 if none."""
@@ -467,6 +475,11 @@ def is_internal(name: str, release: str) -> bool:
     return name in INTERNAL_TOPICS or (name == _SHARE_TOPIC and is_at_least(release, _FIRST_WITH_SHARE_TOPIC))
 
 
+def shortened(name: str) -> str:
+    """A name for the text of a row that a request may repeat: no longer than that of a topic, and a bit if it is."""
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
+
+
 def check_topic_name(name: str) -> None:
     """Is it a name that Kafka allows (Topic.validate)? Raises ApiError: INVALID_TOPIC_EXCEPTION."""
     if not is_topic_name(name):
@@ -476,13 +489,6 @@ def check_topic_name(name: str) -> None:
             if len(name) > _LONGEST_NAME else
             f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'")
         raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {reason}")
-
-
-def partition_of(participant: Participant) -> tuple[str, int]:
-    """The partition that takes part in a transaction: of a group, that of __consumer_offsets that has its offsets."""
-    if isinstance(participant, str):
-        return OFFSETS_TOPIC, partition_for(participant)
-    return participant
 
 
 def partition_for(key: str, partitions: int = INTERNAL_PARTITIONS) -> int:

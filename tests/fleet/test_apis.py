@@ -394,11 +394,11 @@ def test_a_marker_ends_what_waits_in_a_group(fleet: Fleet, connection: SyncConne
     row = offsets.TxnOffsetCommitRequestPartition(partition_index=1, committed_offset=7)
     connection.send(offsets(**ours, topics=[offsets.TxnOffsetCommitRequestTopic(name="t", partitions=[row])]), 3)
     group = fleet.cluster.groups.groups["g"]
-    assert group.is_pending(("t", 1)) and not group.offsets
+    assert group.pending_partitions() == {("t", 1)} and not group.offsets
     connection.send(kind(markers=[kind.WritableTxnMarker(
         producer_id=0, producer_epoch=0, transaction_result=True, topics=[
             kind.WritableTxnMarkerTopic(name="__consumer_offsets", partition_indexes=[partition_for("g")])])]), 1)
-    assert not group.is_pending(("t", 1)) and group.offsets["t", 1].offset == 7
+    assert not group.pending_partitions() and group.offsets["t", 1].offset == 7
 
 
 def test_a_timeout_is_described_to_the_millisecond(connection: SyncConnection) -> None:

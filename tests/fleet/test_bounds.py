@@ -406,6 +406,33 @@ def test_what_is_asked_for_twice_is_answered_once(fleet: Fleet, connection: Sync
     groups = messages.OffsetFetchRequest
     whole, part = (groups.OffsetFetchRequestGroup(group_id="g", topics=topics) for topics in (None, []))
     assert len(connection.send(groups(groups=[part, whole, whole, part]), 8).groups) == 3
+    indexes = groups.OffsetFetchRequestTopics(name="t", partition_indexes=[0] * 9)
+    of_group = groups.OffsetFetchRequestGroup(group_id="g", topics=[indexes] * 2)
+    answer = connection.send(groups(groups=[of_group] * 2), 8)
+    assert [len(topic.partitions) for group in answer.groups for topic in group.topics] == [1, 0, 0, 0]
+    rows = connection.send(groups(group_id="g", topics=[
+        groups.OffsetFetchRequestTopic(name="t", partition_indexes=[0] * 9)] * 2), 7).topics
+    assert [len(topic.partitions) for topic in rows] == [1, 0]
+    assert len(connection.send(messages.FindCoordinatorRequest(coordinator_keys=["g"] * 9), 4).coordinators) == 1
+    quorum = messages.DescribeQuorumRequest
+    parts = [quorum.PartitionData(partition_index=0)] * 9
+    (topic,) = connection.send(quorum(topics=[quorum.TopicData(topic_name="t", partitions=parts)]), 2).topics
+    assert len(topic.partitions) == 1
+
+
+def test_a_name_of_any_length_is_not_in_the_text_of_each_row(connection: SyncConnection) -> None:
+    """A name comes once in a question, and would come in each row of the answer."""
+    name = "n" * 30_000
+    move, elect, producers = (
+        messages.AlterPartitionReassignmentsRequest, messages.ElectLeadersRequest, messages.DescribeProducersRequest)
+    moves = [move.ReassignablePartition(partition_index=at, replicas=[]) for at in range(9)]
+    (moved,) = connection.send(move(topics=[move.ReassignableTopic(name=name, partitions=moves)]), 0).responses
+    (elected,) = connection.send(elect(topic_partitions=[
+        elect.TopicPartitions(topic=name, partitions=list(range(9)))]), 2).replica_election_results
+    (described,) = connection.send(
+        producers(topics=[producers.TopicRequest(name=name, partition_indexes=list(range(9)))]), 0).topics
+    for rows in (moved.partitions, elected.partition_result, described.partitions):
+        assert len(rows) == 9 and all(0 < len(row.error_message) < 400 for row in rows)
 
 
 def test_a_partition_twice_is_refused(connection: SyncConnection) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import threading
 import time
@@ -11,6 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
@@ -19,9 +21,11 @@ import pytest
 from kwire import messages
 from kwire.fleet import Fleet, ManualClock
 from kwire.fleet.clock import Clock
-from kwire.fleet.cluster import partition_of
+from kwire.fleet.cluster import partition_for
+from kwire.fleet.coordinators import consumer_groups
 from kwire.fleet.coordinators.assignors import ASSIGNORS, Partition, Subscriber, assign
-from kwire.fleet.coordinators.groups import Member
+from kwire.fleet.coordinators.consumer_groups import ConsumerGroup, ConsumerMember, Said
+from kwire.fleet.coordinators.groups import CommittedOffsets, Member
 from kwire.net import SyncConnection, connect_sync
 from kwire.schema.error_codes import ErrorCode as E
 
@@ -317,7 +321,7 @@ def test_a_clock_of_the_users_own_needs_no_more_than_now_and_sleep() -> None:
 ])
 def test_the_partition_that_has_a_group(group: str, partition: int) -> None:
     """Utils.abs(groupId.hashCode) % 50: abs, not the lower 31 bits."""
-    assert partition_of(group) == ("__consumer_offsets", partition)
+    assert partition_for(group) == partition
 
 
 def consumer_beat(connection: Any, member: str, epoch: int, **more: Any) -> Any:
@@ -512,16 +516,13 @@ def committed(connection: Any) -> dict[int, int]:
     return {one.partition_index: one.committed_offset for topic in group.topics for one in topic.partitions}
 
 
-def not_searched(*_: Any) -> Any:
-    raise AssertionError("all producers are searched for each partition")
-
-
 @pytest.mark.parametrize("version", [7, 8, 9])
 def test_offsets_that_wait_are_looked_up_once(
     fleet: Fleet, connection: SyncConnection, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pending_offsets(connection)
-    monkeypatch.setattr("kwire.fleet.coordinators.groups.CommittedOffsets.is_pending", not_searched)
+    looks, look = list[Any](), CommittedOffsets.pending_partitions
+    monkeypatch.setattr(CommittedOffsets, "pending_partitions", lambda group: looks.append(group) or look(group))
     fetch = M.OffsetFetchRequest
 
     def asked(stable: bool) -> list[tuple[int, int]]:
@@ -541,6 +542,11 @@ def test_offsets_that_wait_are_looked_up_once(
     assert asked(stable=False) == [(0, 1), (1, -1), (2, -1), (3, -1)]
     connection.send(M.EndTxnRequest(transactional_id="x", producer_id=0, producer_epoch=0, committed=True), 3)
     assert asked(stable=True) == [(0, 7), (1, 7), (2, 7), (3, -1)]
+    assert len(looks) == 2
+
+
+def not_searched(*_: Any) -> Any:
+    raise AssertionError("all offsets are searched for those of one partition")
 
 
 def test_an_offset_is_forgotten_without_a_look_at_all(
@@ -557,8 +563,37 @@ def test_an_offset_is_forgotten_without_a_look_at_all(
         answer = connection.send(delete(group_id="o", topics=[delete.OffsetDeleteRequestTopic(
             name="t", partitions=[delete.OffsetDeleteRequestPartition(partition_index=at) for at in (0, 1, 3)])]))
         assert (answer.error_code, [one.error_code for one in answer.topics[0].partitions]) == (0, [0, 0, 0])
-    assert [one for one in kept if one] == [{("t", 0): None}, {("t", 1): None}]
+    assert kept == [{("t", 0): None, ("t", 1): None}]
     assert group.offsets == {} and group.partitions() == {("t", 2)}
+
+
+def test_a_topic_is_deleted_without_a_look_at_all_offsets(
+    fleet: Fleet, connection: SyncConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else many topics and many offsets take the time of both."""
+    pending_offsets(connection)
+    group = fleet.cluster.groups.groups["o"]
+    monkeypatch.setattr(CommittedOffsets, "partitions", not_searched)
+    connection.send(M.DeleteTopicsRequest(topics=[M.DeleteTopicsRequest.DeleteTopicState(name="t")]), 6)
+    assert not group.offsets and not group.pending_partitions()
+
+
+def test_groups_are_looked_at_once_for_all_markers(fleet: Fleet, connection: SyncConnection) -> None:
+    class Counted(dict[str, Any]):
+        looks = 0
+
+        def items(self) -> Any:
+            self.looks += 1
+            return super().items()
+
+    pending_offsets(connection)
+    fleet._in_loop(lambda: fleet.cluster.create_topic("__consumer_offsets", 50))
+    groups = fleet.cluster.groups.groups = Counted(fleet.cluster.groups.groups)
+    request = M.WriteTxnMarkersRequest
+    topic = request.WritableTxnMarkerTopic(name="__consumer_offsets", partition_indexes=[partition_for("o")] * 9)
+    connection.send(request(markers=[request.WritableTxnMarker(
+        producer_id=0, producer_epoch=0, transaction_result=True, topics=[topic])] * 9), 1)
+    assert groups.looks == 1 and groups["o"].offsets["t", 2].offset == 7
 
 
 def in_transaction(connection: Any, version: int, group: str = "n", **member: Any) -> Any:
@@ -605,6 +640,61 @@ def test_a_transaction_commits_while_a_group_is_to_be_assigned(fleet: Fleet, con
     assert in_transaction(connection, 3, "g", member_id=first.member_id, **generation) == 0
     assert in_transaction(connection, 3, "g", group_instance_id="i") == E.UNKNOWN_MEMBER_ID
     assert in_transaction(connection, 3, "g") == 0
+
+
+def test_a_transaction_names_the_partitions_of_groups(fleet: Fleet, connection: SyncConnection) -> None:
+    """Of those that __consumer_offsets has, each once."""
+    fleet._in_loop(lambda: fleet.cluster.create_topic("__consumer_offsets", 2))
+    connection.send(M.InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=60_000), 4)
+    for name in "abcd":
+        connection.send(M.AddOffsetsToTxnRequest(
+            transactional_id="x", producer_id=0, producer_epoch=0, group_id=name), 3)
+    (row,) = connection.send(M.DescribeTransactionsRequest(transactional_ids=["x"]), 0).transaction_states
+    assert [(topic.topic, list(topic.partitions)) for topic in row.topics] == [("__consumer_offsets", [0, 1])]
+
+
+def test_others_are_answered_while_expressions_are_looked_up(
+    fleet: Fleet, connection: SyncConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many expressions and many topics take the time of both."""
+    turns = []
+
+    async def turn(seconds: float) -> None:
+        turns.append(seconds)
+        await asyncio.sleep(seconds)
+
+    topics = M.CreateTopicsRequest
+    connection.send(topics(topics=[
+        topics.CreatableTopic(name=f"n{at}", num_partitions=1, replication_factor=1) for at in range(2000)]), 7)
+    ours: dict[str, Any] = {"rebalance_timeout_ms": 1000, "topic_partitions": []}
+    for at in range(20):
+        consumer_beat(connection, f"m{at}", 0, **ours, subscribed_topic_regex=f"n.*|{at}")
+    fleet.advance(11)
+    monkeypatch.setattr(consumer_groups, "asyncio", SimpleNamespace(sleep=turn))
+    consumer_beat(connection, "m0", 0, **ours, subscribed_topic_regex="n.*|0")
+    assert len(turns) >= 20 * 2000 // 500
+    group = fleet.cluster.groups.groups["n"]
+    assert isinstance(group, ConsumerGroup)
+    assert all(len(group.subscribed(member)) == 2000 for member in group.members.values())
+    assert len({id(names) for names in group._resolved.values()}) == 1  # the same topics are kept once
+
+
+def test_a_client_that_goes_leaves_expressions_to_the_next() -> None:
+    """While they are looked up its heartbeat is cancelled."""
+    async def cancelled() -> None:
+        async with Fleet("4.4", topics={"t": 1}) as fleet:
+            group, member = ConsumerGroup("n", fleet.cluster), ConsumerMember("a", None, "", "")
+            group.beat(member, Said(None, "t", None, set()))
+            task = asyncio.ensure_future(group.resolve())
+            await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.wait([task])
+            assert task.cancelled() and not group.subscribed(member)
+            await group.resolve()
+            assert group.subscribed(member) == {"t"}
+            group.close()
+
+    asyncio.run(cancelled())
 
 
 def test_protocols_that_nobody_has_are_forgotten(fleet: Fleet) -> None:

@@ -28,7 +28,7 @@ _CONSUMER_TYPE = 1
 
 
 @handles("ConsumerGroupHeartbeat")
-def consumer_group_heartbeat(call: Call) -> Any:
+async def consumer_group_heartbeat(call: Call) -> Any:
     """Join, go on or leave; what the member may read comes in the answer when it changed."""
     message, response = call.message, messages.ConsumerGroupHeartbeatResponse
     try:
@@ -38,7 +38,7 @@ def consumer_group_heartbeat(call: Call) -> Any:
         call.cluster.check_coordinator(call.node, message.group_id)
         if message.member_epoch in (LEAVE, LEAVE_STATIC):
             return _leave(call)
-        return _beat(call)
+        return await _beat(call)
     except ApiError as error:
         return response(error_code=error.code, error_message=error.message)
 
@@ -93,7 +93,7 @@ def _leave(call: Call) -> Any:
     return messages.ConsumerGroupHeartbeatResponse(member_id=member.id, member_epoch=message.member_epoch)
 
 
-def _beat(call: Call) -> Any:
+async def _beat(call: Call) -> Any:
     """A member joins or goes on (GroupMetadataManager.consumerGroupHeartbeat)."""
     message, groups, response = call.message, call.cluster.groups, messages.ConsumerGroupHeartbeatResponse
     joins = message.member_epoch == 0
@@ -122,7 +122,7 @@ def _beat(call: Call) -> Any:
     if joins or full or member.assigned.keys() != before:
         answer.assignment = response.Assignment(
             topic_partitions=_by_topic(member.assigned, response.TopicPartitions))
-    group.resolve()
+    await group.resolve()
     return answer
 
 

@@ -91,7 +91,7 @@ def describe_quorum(call: Call) -> Any:
             response.TopicData(topic_name=name, partitions=[
                 response.PartitionData(
                     partition_index=index, error_code=unknown,
-                    error_message=unknown.message if call.version >= 2 else "") for index in indexes])
+                    error_message=unknown.message if call.version >= 2 else "") for index in dict.fromkeys(indexes)])
             for name, indexes in asked])
     state, now = response.ReplicaState, cluster.clock.now_ms()
 

@@ -442,6 +442,7 @@ def offset_fetch(call: Call) -> Any:
     message, response = call.message, messages.OffsetFetchResponse
     if call.version == 0:
         return _from_zookeeper(call)
+    looked = _Looked()
     if call.version >= 8:
         rows = []
         whole = set[str]()
@@ -458,7 +459,7 @@ def offset_fetch(call: Call) -> Any:
                     if isinstance(group, ConsumerGroup):
                         group.check_fetch(asked.member_id, asked.member_epoch)
                 row.topics = _fetched(
-                    call, asked.group_id, asked.topics, response.OffsetFetchResponseTopics,
+                    call, asked.group_id, asked.topics, looked, response.OffsetFetchResponseTopics,
                     response.OffsetFetchResponsePartitions)
             except ApiError as error:
                 row.error_code = error.code
@@ -466,7 +467,7 @@ def offset_fetch(call: Call) -> Any:
         return response(groups=rows)
     try:
         topics = _fetched(
-            call, message.group_id, message.topics, response.OffsetFetchResponseTopic,
+            call, message.group_id, message.topics, looked, response.OffsetFetchResponseTopic,
             response.OffsetFetchResponsePartition)
         return response(topics=topics)
     except ApiError as error:
@@ -478,7 +479,30 @@ def offset_fetch(call: Call) -> Any:
             for index in topic.partition_indexes]) for topic in message.topics])
 
 
-def _fetched(call: Call, group_id: str, topics: Any, topic_row: Any, partition_row: Any) -> list[Any]:
+class _Looked:
+    """What one OffsetFetch has looked at: once each, as rows of a few bytes are answered with all their metadata."""
+
+    def __init__(self) -> None:
+        self._rows = set[tuple[str, str, uuid.UUID, int]]()
+        self._pending: dict[str, set[TopicPartition]] = {}
+
+    def is_new(self, group_id: str, name: str, topic_id: uuid.UUID, index: int) -> bool:
+        """Whether a partition of a group was not answered before; now it is."""
+        count = len(self._rows)
+        self._rows.add((group_id, name, topic_id, index))
+        return len(self._rows) > count
+
+    def pending(self, group: CommittedOffsets, group_id: str) -> set[TopicPartition]:
+        """The partitions of a group that have an offset of an ongoing transaction."""
+        if group_id not in self._pending:
+            self._pending[group_id] = group.pending_partitions()
+        return self._pending[group_id]
+
+
+def _fetched(
+    call: Call, group_id: str, topics: Any, looked: _Looked, topic_row: Any, partition_row: Any
+) -> list[Any]:
+    """The rows of the topics of a group, of all of them (None) or of those that are named. Raises ApiError."""
     call.cluster.check_coordinator(call.node, group_id)
     group = call.cluster.groups.groups.get(group_id)
     offsets = {} if group is None else group.offsets
@@ -496,11 +520,13 @@ def _fetched(call: Call, group_id: str, topics: Any, topic_row: Any, partition_r
     else:
         wanted = [(one.name, _id(call, one.name), one.partition_indexes) for one in topics]
     stable = call.version >= 7 and call.message.require_stable
-    pending = set() if group is None or not stable else group.pending_partitions()
+    pending = set() if group is None or not stable else looked.pending(group, group_id)
     rows = []
     for name, topic_id, indexes in wanted:
         results = []
         for index in indexes:
+            if topics is not None and not looked.is_new(group_id, name, topic_id, index):
+                continue
             found = offsets.get((name, index))
             row = partition_row(partition_index=index, committed_offset=-1, committed_leader_epoch=-1, metadata="")
             if by_id and not name:
@@ -533,24 +559,27 @@ def offset_delete(call: Call) -> Any:
             raise ApiError(ErrorCode.NON_EMPTY_GROUP)
     except ApiError as error:
         return response(error_code=error.code)
-    read = _subscribed(group)
+    read, gone = _subscribed(group), list[TopicPartition]()
+
+    def delete(topic: str, one: Any, _row: Any) -> None:
+        call.cluster.partition(topic, one.partition_index)
+        if topic in read:
+            raise ApiError(ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC)
+        gone.append((topic, one.partition_index))
+
     rows = []
     for topic in message.topics:
         if not topic.partitions:
             continue
-        results = []
         once = {one.partition_index: one for one in topic.partitions}
-        for one in topic.partitions if call.node.offer.at_least(_KEEPS_WITHOUT_OFFSETS) else once.values():
-            row = response.OffsetDeleteResponsePartition(partition_index=one.partition_index)
-            try:
-                call.cluster.partition(topic.name, one.partition_index)
-                if topic.name in read:
-                    raise ApiError(ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC)
-                group.forget([(topic.name, one.partition_index)])
-            except ApiError as error:
-                row.error_code = error.code
-            results.append(row)
-        rows.append(response.OffsetDeleteResponseTopic(name=topic.name, partitions=results))
+        rows.append(response.OffsetDeleteResponseTopic(name=topic.name, partitions=answered(
+            topic.partitions if call.node.offer.at_least(_KEEPS_WITHOUT_OFFSETS) else once.values(),
+            lambda one: response.OffsetDeleteResponsePartition(partition_index=one.partition_index),
+            partial(delete, topic.name))))
+    try:
+        group.forget(gone)
+    except ApiError as error:
+        return response(error_code=error.code)
     deleted = any(not row.error_code for topic in rows for row in topic.partitions)
     if deleted and not call.node.offer.at_least(_KEEPS_WITHOUT_OFFSETS) and (
             group.state == EMPTY and not group.offsets and not group.pending_offsets):

@@ -254,7 +254,7 @@ def find_coordinator(call: Call) -> Any:
     message, response = call.message, messages.FindCoordinatorResponse
     kind = message.key_type if call.version >= 1 else _GROUP
     rows = []
-    for key in message.coordinator_keys if call.version >= 4 else [message.key]:
+    for key in dict.fromkeys(message.coordinator_keys) if call.version >= 4 else [message.key]:
         row = response.Coordinator(key=key, node_id=-1, host="", port=-1)
         try:
             if kind not in (_GROUP, _TRANSACTION):

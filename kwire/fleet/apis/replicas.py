@@ -9,7 +9,7 @@ from typing import Any
 from kwire import messages
 from kwire.fleet.apis.registry import Call, answered, handles
 from kwire.fleet.apis.topics import check_replicas
-from kwire.fleet.cluster import Partition, Topic
+from kwire.fleet.cluster import Partition, Topic, shortened
 from kwire.fleet.errors import ApiError
 from kwire.fleet.refusals import refusal
 from kwire.schema.error_codes import ErrorCode
@@ -77,6 +77,7 @@ def _election(call: Call, name: str, index: int, kind: int, up: set[int]) -> lis
     cluster, kraft = call.cluster, call.node.offer.is_kraft
     topic = cluster.topics.get(name)
     if topic is None or not 0 <= index < len(topic.partitions):
+        name = shortened(name)
         text = f"No such topic as {name}" if topic is None else f"No such partition as {name}-{index}"
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text if kraft else "The partition does not exist.")
     partition = topic.partitions[index]
@@ -129,6 +130,7 @@ def _reassign(
     if not call.node.offer.is_kraft:
         _check_with_zookeeper(topic, asked, up)
     if topic is None or not 0 <= index < len(topic.partitions):
+        name = shortened(name)
         text = f"Unable to find a topic named {name}." if topic is None else f"Unable to find partition {name}:{index}."
         raise ApiError(
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text if call.node.offer.is_kraft else "The partition does not exist.")
@@ -217,7 +219,7 @@ def alter_replica_log_dirs(call: Call) -> Any:
 
     def move(topic: str, one: tuple[int, str], _row: Any) -> None:
         index, wanted = one
-        if len(f"{topic}-{index}{_SUFFIX}") + _ID_CHARACTERS > _LONGEST_FOLDER:
+        if len(topic) + len(f"-{index}{_SUFFIX}") + _ID_CHARACTERS > _LONGEST_FOLDER:
             raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION)
         if wanted != path:
             raise ApiError(ErrorCode.LOG_DIR_NOT_FOUND)

@@ -8,7 +8,7 @@ from typing import Any
 
 from kwire import messages
 from kwire.fleet.apis.registry import Call, answered, handles
-from kwire.fleet.cluster import OFFSETS_TOPIC, partition_for, partition_of
+from kwire.fleet.cluster import OFFSETS_TOPIC, partition_for, shortened
 from kwire.fleet.coordinators.name_patterns import name_pattern
 from kwire.fleet.coordinators.transactions import Participant
 from kwire.fleet.errors import ApiError
@@ -188,7 +188,7 @@ def describe_transactions(call: Call) -> Any:
             row.producer_id, row.producer_epoch = known.producer_id, known.epoch
             row.transaction_start_time_ms = int(known.started * 1000) if known.started else -1
             topics: dict[str, list[int]] = {}
-            for topic, index in sorted(map(partition_of, known.participants)):
+            for topic, index in sorted(set(map(call.cluster.partition_of, known.participants))):
                 topics.setdefault(topic, []).append(index)
             row.topics = [response.TopicData(topic=topic, partitions=parts) for topic, parts in topics.items()]
         except ApiError as error:
@@ -213,7 +213,7 @@ def describe_producers(call: Call) -> Any:
         seen.add((topic, index))
         if call.node.offer.at_least(_CHECKS_NAMES):
             try:
-                call.cluster.topic(topic)
+                call.cluster.topic(shortened(topic))
             except ApiError as error:
                 raise ApiError(error.code, error.message) from None
         partition = call.cluster.partition(topic, index)
@@ -234,7 +234,7 @@ def describe_producers(call: Call) -> Any:
 @handles("WriteTxnMarkers")
 def write_txn_markers(call: Call) -> Any:
     """End transactions in partitions: what a coordinator, or kafka-transactions abort, asks of leaders."""
-    response = messages.WriteTxnMarkersResponse
+    response, waiting = messages.WriteTxnMarkersResponse, _waiting_groups(call)
 
     def row_of(index: int) -> Any:
         return response.WritableTxnMarkerPartitionResult(partition_index=index)
@@ -250,8 +250,7 @@ def write_txn_markers(call: Call) -> Any:
             partition.leader_epoch, call.cluster.clock.now_ms())
         if topic == OFFSETS_TOPIC:  # GroupCoordinator.onTransactionCompleted
             count = len(call.cluster.topics[topic].partitions)
-            groups = [name for name, group in call.cluster.groups.groups.items()
-                      if marker.producer_id in group.pending_offsets and partition_for(name, count) == index]
+            groups = [name for name in waiting.get(marker.producer_id, ()) if partition_for(name, count) == index]
             call.cluster.groups.end_transaction(marker.producer_id, marker.transaction_result, groups)
 
     return response(markers=[
@@ -260,3 +259,12 @@ def write_txn_markers(call: Call) -> Any:
                 topic.partition_indexes, row_of, partial(end, marker, topic.name)))
             for topic in marker.topics if topic.partition_indexes])
         for marker in call.message.markers if any(topic.partition_indexes for topic in marker.topics)])
+
+
+def _waiting_groups(call: Call) -> dict[int, list[str]]:
+    """The groups that have offsets of ongoing transactions, by the id of the producer: of all markers at once."""
+    waiting: dict[int, list[str]] = {}
+    for name, group in call.cluster.groups.groups.items():
+        for producer_id in group.pending_offsets:
+            waiting.setdefault(producer_id, []).append(name)
+    return waiting

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterable
 from copy import copy
@@ -25,6 +26,7 @@ EMPTY, ASSIGNING, RECONCILING = "Empty", "Assigning", "Reconciling"  # states of
 STABLE, UNREVOKED, UNRELEASED = "Stable", "Unrevoked", "Unreleased"  # of members (MemberState), the first of groups too
 HEARTBEAT_MS, SESSION_MS = 5_000, 45_000  # group.consumer.heartbeat.interval.ms, group.consumer.session.timeout.ms
 LEAVE, LEAVE_STATIC = -1, -2  # member epochs of those that leave
+_AT_ONCE = 500  # topics that are matched before others are answered
 _REFRESH = 10.0  # seconds between two looks for new topics that match expressions (REGEX_BATCH_REFRESH_MIN_INTERVAL_MS)
 
 
@@ -122,6 +124,7 @@ class ConsumerGroup(CommittedOffsets):
         self._asked: tuple[str, frozenset[str]] | None = None  # what assignor and regexes give, None: look again
         self._resolved: dict[str, frozenset[str]] = {}  # expression -> topics that match
         self._resolved_at, self._resolved_of = 0.0, -1  # when, and of which change of topics
+        self._resolves = False  # somebody does
         self._topics: dict[UUID, int] = {}  # those that are read, with their partitions, at the last look
         self._seen = -1  # of the cluster's changes of topics
         self._expiry = Timer(cluster.clock, self._expire)
@@ -254,22 +257,25 @@ class ConsumerGroup(CommittedOffsets):
         if member.instance_id is not None:
             self._static[member.instance_id] = member.id
 
-    def resolve(self) -> None:
+    async def resolve(self) -> None:
         """Look which topics match the expressions, if one is new or, now and then, if topics changed.
 
-        To be called after a heartbeat was answered: a coordinator does it later, too.
+        To be called after a heartbeat was answered: a coordinator does it later, too. Others are answered meanwhile.
         Source: GroupMetadataManager.maybeUpdateRegularExpressions, handleRegularExpressionsResult.
         """
         wanted = self.regexes
         now, changes = self._cluster.clock.elapsed(), self._cluster.topic_changes
-        if not wanted or (self._resolved and now <= self._resolved_at + _REFRESH) or (
+        if not wanted or self._resolves or (self._resolved and now <= self._resolved_at + _REFRESH) or (
                 wanted <= self._resolved.keys() and self._resolved_of == changes):
             return
-        self._resolved_at, self._resolved_of = now, changes
-        found = {
-            regex: frozenset(filter(name_pattern(regex).fullmatch, self._cluster.topics)) for regex in wanted}
-        news = any(found[regex] != self._resolved.get(regex, frozenset()) for regex in wanted)
-        self._resolved = found
+        self._resolves, self._resolved_at = True, now
+        try:
+            found = await _matching(wanted, list(self._cluster.topics))
+        finally:
+            self._resolves = False
+        found = {regex: topics for regex, topics in found.items() if regex in self.regexes}  # some may have left
+        news = any(topics != self._resolved.get(regex, frozenset()) for regex, topics in found.items())
+        self._resolved, self._resolved_of = found, changes
         self._look(changed=news)
 
     def _forget_unread(self) -> None:
@@ -398,7 +404,7 @@ class ConsumerGroup(CommittedOffsets):
         if epoch == member.epoch:
             return None
         if epoch > member.epoch or not self.rules.commits_of_before:
-            raise ApiError(ErrorCode.STALE_MEMBER_EPOCH)
+            raise ApiError(stale)
         return member
 
     def check_fetch(self, member_id: str | None, epoch: int) -> None:
@@ -406,11 +412,24 @@ class ConsumerGroup(CommittedOffsets):
         if member_id is None and epoch < 0:
             return
         if self.member(member_id or "").epoch != epoch:
-            raise ApiError(stale)
+            raise ApiError(ErrorCode.STALE_MEMBER_EPOCH)
 
     def close(self) -> None:
         """End its timer."""
         self._expiry.close()
+
+
+async def _matching(regexes: Iterable[str], topics: list[str]) -> dict[str, frozenset[str]]:
+    """The topics that match each expression. Others are answered meanwhile."""
+    found, known = {}, dict[frozenset[str], frozenset[str]]()
+    for regex in regexes:
+        match, names = name_pattern(regex).fullmatch, set[str]()
+        for start in range(0, len(topics), _AT_ONCE):
+            names.update(filter(match, topics[start : start + _AT_ONCE]))
+            await asyncio.sleep(0)
+        matching = frozenset(names)
+        found[regex] = known.setdefault(matching, matching)  # many expressions of the same topics have them once
+    return found
 
 
 def _owns(owned: set[Partition] | None, partitions: Iterable[Partition]) -> bool:

@@ -87,7 +87,10 @@ class CommittedOffsets:
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
         """Forget the offsets of partitions, and with them those of ongoing transactions."""
-        gone = dict.fromkeys(one for one in partitions if one in self.offsets or self.is_pending(one))
+        asked = dict.fromkeys(partitions)
+        known = set[TopicPartition]().union(*(  # in the time of the fewer, of each
+            asked.keys() & offsets.keys() for offsets in (self.offsets, *self.pending_offsets.values())))
+        gone = dict.fromkeys(one for one in asked if one in known)
 
         def forgotten() -> None:
             for offsets in (self.offsets, *self.pending_offsets.values()):
@@ -119,12 +122,8 @@ class CommittedOffsets:
         self.pending_offsets.pop(producer_id, None)
 
     def pending_partitions(self) -> set[TopicPartition]:
-        """The partitions that have an offset of an ongoing transaction."""
+        """The partitions that have an offset of an ongoing transaction (require_stable, KIP-447)."""
         return set().union(*self.pending_offsets.values())
-
-    def is_pending(self, partition: TopicPartition) -> bool:
-        """Whether an ongoing transaction has an offset of the partition (require_stable, KIP-447)."""
-        return any(partition in offsets for offsets in self.pending_offsets.values())
 
 
 class Group(CommittedOffsets):
