@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 from kwire.codec.frames import FrameReader, Request, decode_request, decode_request_header, encode_response, pack_frame
 from kwire.errors import KwireError
-from kwire.fleet.apis import CONTROLLER_HANDLERS, HANDLERS, Call
+from kwire.fleet.apis import CONTROLLER_HANDLERS, FINISHED, HANDLERS, Call
 from kwire.fleet.apis.metadata import ranges
 from kwire.fleet.cluster import ClusterState
 from kwire.fleet.connection import Connection
@@ -418,7 +418,7 @@ class Listener:
         try:
             answer = handler(Call(self.node, connection, request))
             if isinstance(answer, Awaitable):
-                with connection.waits():
+                with contextlib.nullcontext() if request.api_key in FINISHED else connection.waits():
                     return await answer
             return answer
         except ApiError as error:  # what no row of the answer can say alone: the disk is full

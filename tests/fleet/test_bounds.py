@@ -9,6 +9,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -26,6 +27,8 @@ from kwire.fleet import ApiError, Clock, Fleet, ManualClock, Proxy, fetch_sessio
 from kwire.fleet import faults as fleet_faults
 from kwire.fleet.apis import acls as acls_api
 from kwire.fleet.apis import fetch as fetch_api
+from kwire.fleet.apis import offsets as offsets_api
+from kwire.fleet.apis import produce as produce_api
 from kwire.fleet.clock import Timer
 from kwire.net import BrokerConnectionError, BrokerTimeoutError, SyncConnection, connect, connect_sync
 from kwire.schema.error_codes import ErrorCode
@@ -671,6 +674,68 @@ def test_many_filters_and_many_acls_let_others_be_answered(
     assert len(fleet.cluster.controller.log.acls) == 2000
 
 
+def turns_of(module: Any, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The turns in which this module lets others be answered, as they come."""
+    turns = list[float]()
+
+    async def turn(seconds: float) -> None:
+        turns.append(seconds)
+        await asyncio.sleep(seconds)
+
+    monkeypatch.setattr(module, "asyncio", SimpleNamespace(sleep=turn, Event=asyncio.Event))
+    return turns
+
+
+def produce_request(records: bytes, *partitions: int, acks: int = 1) -> Any:
+    request = messages.ProduceRequest
+    rows = [request.PartitionProduceData(index=at, records=records) for at in partitions]
+    return request(acks=acks, timeout_ms=1000, topic_data=[
+        request.TopicProduceData(name="t", partition_data=rows[:1]),
+        request.TopicProduceData(name="t", partition_data=rows[1:])])
+
+
+def test_others_are_answered_between_batches_that_are_decompressed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of 2 kB may have 60 MiB of records."""
+    with Fleet("3.9", topics={"t": 3}) as fleet, connect_sync(fleet.bootstrap) as connection:
+        turns = turns_of(produce_api, monkeypatch)
+        records = kwire.build_batch([(at, None, b"x") for at in (1000, 3000)], codec="gzip")
+        answer = connection.send(produce_request(records, 0, 1, 2, 0), 9)
+        rows = [row for topic in answer.responses for row in topic.partition_responses]
+        assert [(row.index, row.base_offset, row.error_code) for row in rows] == [
+            (0, 0, 0), (1, 0, 0), (2, 0, 0), (0, 2, 0)]
+        assert len(turns) == 3
+        turns = turns_of(fetch_api, monkeypatch)
+        row = fetch(connection, 0, version=3)
+        assert [record.value for one in kwire.read_batches(row.records) for record in one] == [b"x"] * 4
+        assert len(turns) == 1
+        turns, request = turns_of(offsets_api, monkeypatch), messages.ListOffsetsRequest
+        asked = [request.ListOffsetsPartition(partition_index=at, timestamp=when)
+                 for at, when in enumerate((2000, 2000, -1))]
+        answer = connection.send(request(topics=[request.ListOffsetsTopic(name="t", partitions=asked)]), 5)
+        assert [one.offset for one in answer.topics[0].partitions] == [1, 1, 2]
+        assert len(turns) == 2
+
+
+def test_what_a_client_sent_before_it_went_is_appended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A producer with acks 0 may go at once."""
+    gone = threading.Event()
+
+    async def turn(seconds: float) -> None:
+        while not gone.is_set():
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+
+    monkeypatch.setattr(produce_api, "asyncio", SimpleNamespace(sleep=turn))
+    with Fleet("4.4", topics={"t": 2}) as fleet:
+        host, port = fleet.bootstrap.split(":")
+        with socket.create_connection((host, int(port))) as client:
+            client.sendall(kwire.pack_frame(kwire.encode_request(
+                produce_request(batch("a"), 0, 1, acks=0), 9, correlation_id=1)))
+            eventually(lambda: len(fleet.records("t", 0)) == 1)
+        gone.set()
+        eventually(lambda: len(fleet.records("t", 1)) == 1)
+
+
 def test_others_are_answered_between_the_requests_that_a_client_sends_at_once(
     fleet: Fleet, connection: SyncConnection
 ) -> None:
@@ -686,6 +751,23 @@ def test_others_are_answered_between_the_requests_that_a_client_sends_at_once(
             pass
     asked = [event["api"] for event in fleet.events if "api" in event]
     assert asked.count("Metadata") >= 2000 and "Metadata" in asked[asked.index("ListGroups"):]
+
+
+def test_without_a_controller_no_acl_is_made_or_deleted() -> None:
+    """As no config or topic: nobody is there to write it."""
+    kept, more = acl("kept"), acl("more")
+    of_any = messages.DeleteAclsRequest.DeleteAclsFilter(
+        resource_type_filter=1, resource_name_filter=None, pattern_type_filter=1, principal_filter=None,
+        host_filter=None, operation=1, permission_type=1)
+    with Fleet("4.4", 2, roles=["broker", "controller"]) as fleet, connect_sync(fleet.bootstrap) as connection:
+        connection.send(messages.CreateAclsRequest(creations=[kept]), 3)
+        fleet.nodes[1].stop()
+        for answer in (
+            connection.send(messages.CreateAclsRequest(creations=[more]), 3).results,
+            connection.send(messages.DeleteAclsRequest(filters=[of_any]), 3).filter_results,
+        ):
+            assert [row.error_code for row in answer] == [E.NOT_CONTROLLER]
+        assert len(fleet.cluster.controller.log.acls) == 1
 
 
 def test_of_two_requests_that_delete_an_acl_one_says_so(fleet: Fleet, connection: SyncConnection) -> None:

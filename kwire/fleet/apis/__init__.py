@@ -19,10 +19,10 @@ from kwire.fleet.apis import (
     topics,
     transactions,
 )
-from kwire.fleet.apis.registry import CONTROLLER_HANDLERS, HANDLERS, Call, handles
+from kwire.fleet.apis.registry import CONTROLLER_HANDLERS, FINISHED, HANDLERS, Call, handles
 
 __all__ = [
-    "CONTROLLER_HANDLERS", "HANDLERS", "Call", "acls", "configs", "consumer_groups", "controllers", "features", "fetch",
-    "groups", "handles", "metadata", "offsets", "produce", "quotas", "replicas", "sasl", "scram_users", "telemetry",
-    "topics", "transactions",
+    "CONTROLLER_HANDLERS", "FINISHED", "HANDLERS", "Call", "acls", "configs", "consumer_groups", "controllers",
+    "features", "fetch", "groups", "handles", "metadata", "offsets", "produce", "quotas", "replicas", "sasl",
+    "scram_users", "telemetry", "topics", "transactions",
 ]

@@ -95,7 +95,8 @@ async def _read(call: Call, wanted: dict[FetchKey, Any]) -> list[tuple[FetchKey,
             await asyncio.sleep(0)  # others are served meanwhile
         row = messages.FetchResponse.PartitionData(partition_index=key.partition, high_watermark=-1)
         try:
-            _read_partition(call, _partition(call, key), one, row, min(left, one.partition_max_bytes), not anything)
+            await _read_partition(
+                call, _partition(call, key), one, row, min(left, one.partition_max_bytes), not anything)
         except ApiError as error:
             row = messages.FetchResponse.PartitionData(
                 partition_index=key.partition, error_code=_code(call, key, error), high_watermark=-1, records=b"")
@@ -129,7 +130,7 @@ def _may_follow(call: Call) -> bool:
     return call.version >= 11 and call.node.offer.at_least("2.4")
 
 
-def _read_partition(
+async def _read_partition(
     call: Call, partition: Partition, one: Any, row: Any, max_bytes: int, at_least_one: bool
 ) -> None:
     log = partition.log
@@ -164,15 +165,16 @@ def _read_partition(
     elif call.version >= 4:
         cut = max_bytes > 0 and one.fetch_offset < limit  # FetchDataInfo.firstEntryIncomplete: nothing is said
         row.aborted_transactions = [] if committed and not cut else None
-    row.records = _for_version(
+    row.records = await _for_version(
         call.version, records, one.fetch_offset, call.node.offer.at_least(_CONVERTS_LAZILY))
 
 
-def _for_version(version: int, records: bytes, offset: int, lazily: bool) -> bytes:
+async def _for_version(version: int, records: bytes, offset: int, lazily: bool) -> bytes:
     """The batches in the format that a version of Fetch carries (KafkaApis.maybeConvertFetchedData).
 
     offset: what was asked for; of batches that are converted and not compressed records before it are left out.
     lazily: no more bytes than there were before, but for a first batch that is larger (LazyDownConversionRecords).
+    Others are answered between two batches that are converted.
     """
     if not records:
         return records
@@ -183,6 +185,8 @@ def _for_version(version: int, records: bytes, offset: int, lazily: bool) -> byt
     for batch in read_batches(records):
         if batch.is_control:
             continue
+        if parts:
+            await asyncio.sleep(0)
         if batch.codec == "zstd" and parts and lazily:  # the next Fetch begins with it
             break
         if batch.codec == "zstd":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from functools import partial
 from typing import Any
@@ -31,8 +32,11 @@ _ONE_ROW = "4.0"  # for a partition that is asked for twice
 
 
 @handles("ListOffsets")
-def list_offsets(call: Call) -> Any:
-    """Offsets by timestamp, or of the ends (ListOffsetsRequest's special timestamps)."""
+async def list_offsets(call: Call) -> Any:
+    """Offsets by timestamp, or of the ends (ListOffsetsRequest's special timestamps).
+
+    Others are answered after each partition in which records are looked for: one batch may have 60 MiB of them.
+    """
     response = messages.ListOffsetsResponse
 
     def row_of(one: Any) -> Any:
@@ -40,7 +44,7 @@ def list_offsets(call: Call) -> Any:
 
     times = Counter((topic.name, one.partition_index) for topic in call.message.topics for one in topic.partitions)
 
-    def partitions(topic: Any) -> list[Any]:
+    async def partitions(topic: Any) -> list[Any]:
         def fill(one: Any, row: Any) -> None:
             if call.version and times[topic.name, one.partition_index] > 1:  # ListOffsetsRequest.duplicatePartitions
                 raise ApiError(ErrorCode.INVALID_REQUEST)
@@ -50,10 +54,15 @@ def list_offsets(call: Call) -> Any:
         if call.version == 0:  # which answers with many offsets each time: once in all rows of the topic
             once = {index: one for index, one in once.items() if times.pop((topic.name, index), 0)}
         only_once = call.version == 0 or call.node.offer.at_least(_ONE_ROW)
-        return answered(once.values() if only_once else topic.partitions, row_of, fill)
+        rows = []
+        for one in once.values() if only_once else topic.partitions:
+            rows += answered([one], row_of, fill)
+            if one.timestamp not in (LATEST, EARLIEST):
+                await asyncio.sleep(0)
+        return rows
 
     return response(topics=[
-        response.ListOffsetsTopicResponse(name=topic.name, partitions=partitions(topic))
+        response.ListOffsetsTopicResponse(name=topic.name, partitions=await partitions(topic))
         for topic in call.message.topics if topic.partitions or not call.node.offer.at_least(_DROPS_EMPTY_TOPICS)])
 
 

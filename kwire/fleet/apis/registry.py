@@ -19,6 +19,7 @@ Handler = Callable[["Call"], Any | Awaitable[Any]]
 F = TypeVar("F", bound=Handler)
 HANDLERS: dict[int, Handler] = {}  # of brokers
 CONTROLLER_HANDLERS: dict[int, Handler] = {}
+FINISHED: set[int] = set()  # APIs whose requests are carried out to their end although the client goes
 
 
 @dataclass(slots=True)
@@ -66,16 +67,20 @@ def answered(
     return rows
 
 
-def handles(name: str, *, broker: bool = True, controller: bool = False) -> Callable[[F], F]:
+def handles(
+    name: str, *, broker: bool = True, controller: bool = False, finishes: bool = False
+) -> Callable[[F], F]:
     """Make a function the handler of an API: it takes a Call and gives the response's message, None for no response.
 
-    broker, controller: whose listeners it answers at.
+    broker, controller: whose listeners it answers at; finishes: also if the client goes while others are answered.
     """
 
     def register(handler: F) -> F:
         for handlers, wanted in ((HANDLERS, broker), (CONTROLLER_HANDLERS, controller)):
             if wanted:
                 handlers[schema.api(name).key] = handler
+        if finishes:
+            FINISHED.add(schema.api(name).key)
         return handler
 
     return register
