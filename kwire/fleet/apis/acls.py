@@ -115,6 +115,7 @@ def create_acls(call: Call) -> Any:
         acls = [_acl(one, call) for one in call.message.creations]
     except _NoRequest:
         return call.connection.close()
+    call.cluster.controller.check_active()
     if any(map(partial(_fails_all, call), acls)):
         return response(results=[
             response.AclCreationResult(error_code=ErrorCode.UNKNOWN_SERVER_ERROR, error_message=None) for _ in acls])
@@ -211,6 +212,7 @@ async def delete_acls(call: Call) -> Any:
         filters = [_filter(one, call) for one in call.message.filters]
     except _NoRequest:
         return call.connection.close()
+    call.cluster.controller.check_active()
     left = {acl_id: Acl.of(record) for acl_id, record in log.acls.items()}
     found, seen, looked_at, matches = list[dict[UUID, Acl] | None](), dict[AclFilter, dict[UUID, Acl]](), 0, 0
     for wanted in filters:
@@ -250,5 +252,6 @@ async def delete_acls(call: Call) -> Any:
             if call.version >= 1:
                 gone.pattern_type = acl.pattern_type
             row.matching_acls.append(gone)
+    call.cluster.controller.check_active()  # which others may have stopped meanwhile
     log.append(*(messages.RemoveAccessControlEntryRecord(id=acl_id) for acl_id in removed))
     return response(filter_results=rows)

@@ -121,7 +121,7 @@ def _resource(call: Call, asked: Any) -> tuple[dict[str, str], Mapping[str, Topi
             described = " or empty string," if kind == BROKER else ""
             rest = described if call.request.name == "DescribeConfigs" else ","
             raise invalid(f"Unexpected broker id, expected {call.node.id}{rest} but received {name}")
-        return cluster.configs_of(kind, _key(asked)), {}, _BROKER_CONFIG
+        return cluster.configs_of(kind, _key(asked)), {}, _BROKER_CONFIG if name else _CLUSTER_CONFIG
     if kind in _OWN_SOURCE and is_kind(call, kind):
         if not name:
             raise invalid(f"{'Group name' if kind == GROUP else 'Client metrics subscription name'} must not be empty")
@@ -181,7 +181,7 @@ def _changed(old: dict[str, str], asked: Any, release: str) -> dict[str, str]:
             parts = _parts(one.value)
             if one.config_operation == APPEND:
                 there = set(now)
-                now += [part for part in parts if part not in there]
+                now += [part for part in dict.fromkeys(parts) if part not in there]
             else:
                 gone = set(parts)
                 now = [part for part in now if part not in gone]
