@@ -423,6 +423,20 @@ def test_what_is_asked_for_twice_is_answered_once(fleet: Fleet, connection: Sync
     assert len(topic.partitions) == 1
 
 
+def test_of_two_rows_of_a_transaction_the_last_one_counts(fleet: Fleet, connection: SyncConnection) -> None:
+    """Each would copy, and write, all partitions that have joined before."""
+    request, ours = messages.AddPartitionsToTxnRequest, begin(connection, "x")
+    connection.send(messages.CreateTopicsRequest(topics=[messages.CreateTopicsRequest.CreatableTopic(
+        name="u", num_partitions=9, replication_factor=1)]), 7)
+    row = request.AddPartitionsToTxnTransaction
+    (result,) = connection.send(request(transactions=[
+        row(transactional_id="x", **ours, topics=[request.AddPartitionsToTxnTopic(name="u", partitions=[at])])
+        for at in range(9)]), 5).results_by_transaction
+    assert [(one.partition_index, one.partition_error_code)
+            for topic in result.topic_results for one in topic.results_by_partition] == [(8, 0)]
+    assert fleet.cluster.transactions.transactions["x"].participants == {("t", 0), ("u", 8)}
+
+
 def test_a_name_of_any_length_is_not_in_the_text_of_each_row(connection: SyncConnection) -> None:
     """A name comes once in a question, and would come in each row of the answer."""
     name = "n" * 30_000

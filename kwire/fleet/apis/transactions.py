@@ -62,7 +62,10 @@ def _fenced(code: ErrorCode, old: bool) -> ErrorCode:
 
 @handles("AddPartitionsToTxn")
 def add_partitions_to_txn(call: Call) -> Any:
-    """Partitions join a transaction; from version 4 on of many transactions at once, for brokers."""
+    """Partitions join a transaction; from version 4 on of many transactions at once, for brokers.
+
+    Of two rows of one transaction the last one counts (AddPartitionsToTxnRequest.partitionsByTransaction).
+    """
     message, response = call.message, messages.AddPartitionsToTxnResponse
     if call.version < 4:
         return response(results_by_topic_v3_and_below=_added(
@@ -71,7 +74,7 @@ def add_partitions_to_txn(call: Call) -> Any:
     results = [
         response.AddPartitionsToTxnResult(transactional_id=one.transactional_id, topic_results=_added(
             call, one.transactional_id, one.producer_id, one.producer_epoch, one.topics, one.verify_only))
-        for one in message.transactions]
+        for one in {one.transactional_id: one for one in message.transactions}.values()]
     return response(results_by_transaction=results)
 
 
