@@ -213,6 +213,40 @@ def test_a_shorter_session_ends_in_its_own_time(fleet: Fleet, connection: SyncCo
     eventually(lambda: len(fleet.cluster.groups.groups["g"].pending) == 1)  # type: ignore[union-attr]
 
 
+def test_no_client_waits_for_more_than_an_answer_may_have(fleet: Fleet, connection: SyncConnection) -> None:
+    """KafkaApis.handleFetchRequest: the clock of this fleet stands still."""
+    produce(connection, batch("a" * 1000))
+    request = messages.FetchRequest
+    part = request.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
+    answer = connection.send(request(
+        max_wait_ms=60_000, min_bytes=(1 << 31) - 1, max_bytes=100,
+        topics=[request.FetchTopic(topic="t", partitions=[part])]), 12, timeout=20)
+    assert len(answer.responses[0].partitions[0].records) > 1000
+
+
+def test_a_fetch_that_waits_keeps_no_records(
+    fleet: Fleet, connection: SyncConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many clients may wait, each for another byte than there is."""
+    read, answers = fetch_api._read, list[Any]()
+
+    async def kept(*arguments: Any) -> Any:
+        answers.append(await read(*arguments))
+        return answers[-1]
+
+    monkeypatch.setattr(fetch_api, "_read", kept)
+    produce(connection, batch("a"))
+    request = messages.FetchRequest
+    part = request.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
+    host, port = fleet.bootstrap.split(":")
+    with socket.create_connection((host, int(port))) as client:
+        client.sendall(kwire.pack_frame(kwire.encode_request(request(
+            max_wait_ms=60_000, min_bytes=1000, max_bytes=1 << 20,
+            topics=[request.FetchTopic(topic="t", partitions=[part])]), 12, correlation_id=1)))
+        eventually(lambda: bool(answers))
+        assert fleet._in_loop(lambda: list(answers[0])) == []
+
+
 def test_a_clock_that_is_set_back_does_not_stop_a_fetch() -> None:
     class Stopped(Clock):
         def now(self) -> float:

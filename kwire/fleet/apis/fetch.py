@@ -34,7 +34,7 @@ async def fetch(call: Call) -> Any:
         session = call.node.fetch_sessions.of(call)
     except ApiError as error:
         return response(error_code=error.code)
-    clock, waited = call.cluster.clock, False
+    clock, waited, most = call.cluster.clock, False, _most_bytes(call)
     deadline = clock.elapsed() + message.max_wait_ms / 1000
     changed = asyncio.Event()
     watched: set[PartitionLog] = set()
@@ -42,11 +42,12 @@ async def fetch(call: Call) -> Any:
         while True:
             _watch(call, session, changed, watched)
             changed.clear()
-            rows = await _read(call, session.partitions)
-            enough = sum(len(row.records or b"") for _, row in rows) >= message.min_bytes
+            rows = await _read(call, session.partitions, most)
+            enough = sum(len(row.records or b"") for _, row in rows) >= min(message.min_bytes, most)
             left = deadline - clock.elapsed()
             if enough or waited or left <= 0 or any(row.error_code for _, row in rows):
                 break
+            rows.clear()  # many clients may wait
             waited = not await clock.wait(changed, left)  # then it is over, whatever a clock says
     finally:
         for log in watched:
@@ -85,9 +86,13 @@ def _partition(call: Call, key: FetchKey) -> Partition:
     return call.cluster.partition(key.topic, key.partition)
 
 
-async def _read(call: Call, wanted: dict[FetchKey, Any]) -> list[tuple[FetchKey, Any]]:
-    """The rows of partitions as they are asked for, those of unknown ones last."""
-    left = min(call.message.max_bytes, MOST_BYTES) if call.version >= 3 else MOST_BYTES
+def _most_bytes(call: Call) -> int:
+    """The bytes of an answer; no client waits for more (KafkaApis.handleFetchRequest: fetchMaxBytes)."""
+    return min(call.message.max_bytes, MOST_BYTES) if call.version >= 3 else MOST_BYTES
+
+
+async def _read(call: Call, wanted: dict[FetchKey, Any], left: int) -> list[tuple[FetchKey, Any]]:
+    """The rows of partitions as they are asked for, those of unknown ones last. left: bytes of an answer."""
     rows, unknown = list[tuple[FetchKey, Any]](), list[tuple[FetchKey, Any]]()
     anything, size = False, 0
     for number, (key, one) in enumerate([*wanted.items()]):
