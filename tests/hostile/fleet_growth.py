@@ -85,7 +85,7 @@ async def producers(ask: Ask, n: int) -> None:
     for number in range(n):
         ours = begin(ask, f"x{number}")
         data = kwire.build_batch([(number, b"k", b"v")], base_sequence=0, transactional=True, **ours)
-        ask("Produce", 11, request(transactional_id=f"x{number}", acks=-1, topic_data=[request.TopicProduceData(
+        await ask("Produce", 11, request(transactional_id=f"x{number}", acks=-1, topic_data=[request.TopicProduceData(
             name="t0", partition_data=[request.PartitionProduceData(index=0, records=data)])]))
         if number % 2:
             end(ask, f"x{number}", ours)
@@ -93,32 +93,35 @@ async def producers(ask: Ask, n: int) -> None:
         await ask("Fetch", 11, wanted(max_wait_ms=0, max_bytes=100, isolation_level=1, session_epoch=-1, topics=[
             wanted.FetchTopic(topic="t0", partitions=[wanted.FetchPartition(
                 partition=0, fetch_offset=number, partition_max_bytes=100)])]))
-        ask("ListOffsets", 5, listed(topics=[listed.ListOffsetsTopic(name="t0", partitions=[
+        await ask("ListOffsets", 5, listed(topics=[listed.ListOffsetsTopic(name="t0", partitions=[
             listed.ListOffsetsPartition(partition_index=0, timestamp=number)])]))
 
 
-def heartbeats(ask: Ask, n: int) -> None:
+async def heartbeats(ask: Ask, n: int) -> None:
     """Members of one group of KIP-848 that is at rest, each of which is heard of as often."""
     request = messages.ConsumerGroupHeartbeatRequest
     epochs = {}
     for turn in range(2):
         for number in range(20):
-            epochs[number] = ask("ConsumerGroupHeartbeat", 0, request(
+            answer = await ask("ConsumerGroupHeartbeat", 0, request(
                 group_id="g", member_id=f"m{number}", member_epoch=epochs.get(number, 0), rebalance_timeout_ms=1000,
-                subscribed_topic_names=[f"t{one}" for one in range(4)], topic_partitions=[] if not turn else None,
-            )).member_epoch
+                subscribed_topic_names=[f"t{one}" for one in range(4)], topic_partitions=[] if not turn else None))
+            epochs[number] = answer.member_epoch
     for number in range(20 * n):
-        ask("ConsumerGroupHeartbeat", 0, request(
+        await ask("ConsumerGroupHeartbeat", 0, request(
             group_id="g", member_id=f"m{number % 20}", member_epoch=epochs[number % 20], rebalance_timeout_ms=-1))
 
 
 def topics(ask: Ask, n: int) -> None:
-    """As many topics, created, asked for and deleted one by one."""
+    """As many topics, created, asked for, with an offset of a group, and deleted one by one."""
     made, named, gone = messages.CreateTopicsRequest, messages.MetadataRequest, messages.DeleteTopicsRequest
+    commit = messages.OffsetCommitRequest
     for number in range(n):
         ask("CreateTopics", 7, made(topics=[
             made.CreatableTopic(name=f"n{number}", num_partitions=1, replication_factor=1)]))
         ask("Metadata", 12, named(topics=[named.MetadataRequestTopic(name=f"n{number}")]))
+        ask("OffsetCommit", 8, commit(group_id="g", topics=[commit.OffsetCommitRequestTopic(
+            name=f"n{number}", partitions=[commit.OffsetCommitRequestPartition(partition_index=0)])]))
     for number in range(n):
         ask("DeleteTopics", 6, gone(topics=[gone.DeleteTopicState(name=f"n{number}")]))
 
