@@ -8,7 +8,7 @@ from typing import Any
 
 from kwire import messages
 from kwire.fleet.apis.registry import Call, answered, handles
-from kwire.fleet.cluster import OFFSETS_TOPIC, partition_for, shortened
+from kwire.fleet.cluster import OFFSETS_TOPIC, shortened
 from kwire.fleet.coordinators.name_patterns import name_pattern
 from kwire.fleet.coordinators.transactions import Participant
 from kwire.fleet.errors import ApiError
@@ -237,7 +237,9 @@ def describe_producers(call: Call) -> Any:
 @handles("WriteTxnMarkers")
 def write_txn_markers(call: Call) -> Any:
     """End transactions in partitions: what a coordinator, or kafka-transactions abort, asks of leaders."""
-    response, waiting = messages.WriteTxnMarkersResponse, _waiting_groups(call)
+    response = messages.WriteTxnMarkersResponse
+    ends_offsets = any(topic.name == OFFSETS_TOPIC for marker in call.message.markers for topic in marker.topics)
+    waiting = _waiting_groups(call) if ends_offsets else {}
 
     def row_of(index: int) -> Any:
         return response.WritableTxnMarkerPartitionResult(partition_index=index)
@@ -252,9 +254,8 @@ def write_txn_markers(call: Call) -> Any:
             marker.producer_id, marker.producer_epoch, marker.transaction_result, marker.coordinator_epoch,
             partition.leader_epoch, call.cluster.clock.now_ms())
         if topic == OFFSETS_TOPIC:  # GroupCoordinator.onTransactionCompleted
-            count = len(call.cluster.topics[topic].partitions)
-            groups = [name for name in waiting.get(marker.producer_id, ()) if partition_for(name, count) == index]
-            call.cluster.groups.end_transaction(marker.producer_id, marker.transaction_result, groups)
+            call.cluster.groups.end_transaction(
+                marker.producer_id, marker.transaction_result, waiting.pop((marker.producer_id, index), []))
 
     return response(markers=[
         response.WritableTxnMarkerResult(producer_id=marker.producer_id, topics=[
@@ -264,10 +265,11 @@ def write_txn_markers(call: Call) -> Any:
         for marker in call.message.markers if any(topic.partition_indexes for topic in marker.topics)])
 
 
-def _waiting_groups(call: Call) -> dict[int, list[str]]:
-    """The groups that have offsets of ongoing transactions, by the id of the producer: of all markers at once."""
-    waiting: dict[int, list[str]] = {}
+def _waiting_groups(call: Call) -> dict[tuple[int, int], list[str]]:
+    """The groups that have offsets of ongoing transactions, by the producer's id and by the partition that has them."""
+    waiting: dict[tuple[int, int], list[str]] = {}
     for name, group in call.cluster.groups.groups.items():
+        _, index = call.cluster.partition_of(name)
         for producer_id in group.pending_offsets:
-            waiting.setdefault(producer_id, []).append(name)
+            waiting.setdefault((producer_id, index), []).append(name)
     return waiting
