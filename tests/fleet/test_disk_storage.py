@@ -266,7 +266,7 @@ def test_offsets_of_a_topic_that_was_being_deleted_are_not_those_of_a_later_one(
         commit(connection, 4, topic="u")
         going = fleet.cluster.groups.topic_deleted
         monkeypatch.setattr(
-            fleet.cluster.groups, "topic_deleted", lambda name: (copies.append(killed(folder, tmp_path)), going(name)))
+            fleet.cluster.groups, "topic_deleted", lambda *of: (copies.append(killed(folder, tmp_path)), going(*of)))
         connection.send(M.DeleteTopicsRequest(topic_names=["t"], timeout_ms=1000), 5)
     with running(copies[0]) as (fleet, connection):
         fleet.cluster.create_topic("t", 1)

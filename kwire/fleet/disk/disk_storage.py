@@ -157,9 +157,9 @@ class DiskStorage(Storage):
         cluster.transactions.restore(self._transactions(), log.next_producer_id)
         self._restore_groups(cluster)
         self._is_whole = True
-        known_to_groups = {topic for group in cluster.groups.groups.values() for topic, _ in group.partitions()}
-        for name in known_to_groups - cluster.topics.keys():  # killed while it was deleted: a new one may get its name
-            cluster.groups.topic_deleted(name)
+        for group in cluster.groups.groups.values():  # killed while a topic was deleted: a new one may get its name
+            with suppress(ApiError):  # of the disk
+                group.forget([one for one in group.partitions() if one[0] not in cluster.topics])
 
     def _check(self, topic: TopicRecords, brokers: set[int]) -> None:
         """Can the fleet have this topic? Raises KwireError."""
