@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
-from decimal import Decimal
 from functools import partial
 from typing import IO, Any, NamedTuple, cast
 
@@ -26,7 +25,10 @@ _HEAD = 2048  # bytes of a packet that hold all its headers: dpkt copies its inp
 _MOST_INTERFACES = 10_000  # of one section
 _LATEST = 1 << 62  # microseconds
 _MOST_PIECE = 256 << 10  # bytes of the largest segment that is not split
-_PCAP = (b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1", b"\x34\xcd\xb2\xa1")
+_MODIFIED = b"\x34\xcd\xb2\xa1"  # of Kuznetsov: longer records
+_LITTLE = (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1", _MODIFIED)
+_NANOSECONDS = (b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1")
+_PCAP = (b"\xa1\xb2\xc3\xd4", *_NANOSECONDS, *_LITTLE)
 _PCAPNG = b"\x0a\x0d\x0d\x0a"
 _GZIP = b"\x1f\x8b"
 _LINK_TYPE = 0x03FF_FFFF  # as libpcap: the bits above say whether packets end in a checksum of the link layer
@@ -166,14 +168,7 @@ def _unpacked(file: IO[bytes]) -> tuple[bytes, Any]:
 def _packets(dpkt: Any, head: bytes, bounded: _Bounded, unread: Unread) -> Iterator[tuple[int | None, int, bytes]]:
     """(microseconds since 1970 or None, link type, packet) of each packet, up to one that is truncated or corrupt."""
     try:
-        if head == _PCAPNG:
-            yield from _blocks(dpkt, bounded)
-        else:
-            reader = dpkt.pcap.Reader(bounded)
-            link = reader.datalink() & _LINK_TYPE
-            for time, packet in reader:
-                exact = isinstance(time, Decimal)  # of nanoseconds; of microseconds dpkt makes the nearest float
-                yield int(time * 1_000_000) if exact else round(time * 1_000_000), link, packet
+        yield from _blocks(dpkt, bounded) if head == _PCAPNG else _records(dpkt, bounded)
     except LimitError as error:
         if not bounded.position:
             raise
@@ -183,6 +178,21 @@ def _packets(dpkt: Any, head: bytes, bounded: _Bounded, unread: Unread) -> Itera
     except (dpkt.Error, struct.error, ValueError, LookupError, ArithmeticError, EOFError, zlib.error,
             gzip.BadGzipFile) as error:
         unread.end = f"the file cannot be read after byte {bounded.position}: {' '.join(str(error).split())}"
+
+
+def _records(dpkt: Any, file: _Bounded) -> Iterator[tuple[int | None, int, bytes]]:
+    """The packets in the records of a pcap file."""
+    header = _exactly(dpkt, file, 24)
+    magic = header[:4]
+    order = "<" if magic in _LITTLE else ">"
+    ticks = 1000 if magic in _NANOSECONDS else 1  # a microsecond
+    (link,) = struct.unpack_from(order + "I", header, 20)
+    record = struct.Struct(order + ("IIIIIHBB" if magic == _MODIFIED else "IIII"))
+    while head := file.read(record.size):
+        if len(head) < record.size:
+            raise dpkt.NeedData
+        seconds, fraction, captured, *_ = record.unpack(head)
+        yield seconds * 1_000_000 + fraction // ticks, link & _LINK_TYPE, _exactly(dpkt, file, captured)
 
 
 def _blocks(dpkt: Any, file: _Bounded) -> Iterator[tuple[int | None, int, bytes]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import gzip
 import random
 import struct
@@ -358,6 +359,35 @@ def test_times_are_exact(tmp_path: Path, nanoseconds: bool, order: str) -> None:
     path = tmp_path / "times.pcap"
     path.write_bytes(data)
     assert [one.time for one in read_segments(str(path), Unread())] == times
+
+
+def test_times_do_not_depend_on_the_caller_s_decimal_context(tmp_path: Path) -> None:
+    """Times of nanoseconds were rounded to the precision of the caller's decimal numbers, or the file not read."""
+    path = write_pcap(tmp_path / "a.pcap", long_talk().bytes(), nano=True)
+    times = [one.time for one in read_segments(str(path), Unread())]
+    with decimal.localcontext() as context:
+        context.prec = 9
+        context.traps[decimal.Inexact] = True
+        assert [one.time for one in read_segments(str(path), Unread())] == times
+
+
+@pytest.mark.parametrize("cut", [1, 5, 60])
+def test_a_file_that_ends_inside_its_last_packet_is_truncated(tmp_path: Path, cut: int) -> None:
+    """It was said to be cut by the snap length, or malformed."""
+    path = write_pcap(tmp_path / "a.pcap", long_talk().bytes()[:-1])  # the last packet has data
+    path.write_bytes(path.read_bytes()[:-cut])
+    (end,) = {one.reason for one in read(path)[1]}
+    assert end == f"truncated: the file ends inside a packet, at byte {path.stat().st_size}"
+
+
+def test_records_of_a_modified_pcap(tmp_path: Path) -> None:
+    data = struct.pack("<IHHiIII", 0xA1B2CD34, 2, 4, 0, 0, 65535, 1)
+    for number, packet in enumerate(long_talk().bytes()):
+        data += struct.pack("<IIIIIHBB", number, 7, len(packet), len(packet), 1, 8, 0, 0) + packet
+    path = tmp_path / "a.pcap"
+    path.write_bytes(data)
+    exchanges, lost = read(path)
+    assert (outcomes_of(exchanges), lost, exchanges[0].request.time) == (WHOLE, [], 3_000_007)
 
 
 def test_a_file_that_ends_inside_a_packet_gives_what_is_whole(tmp_path: Path) -> None:
