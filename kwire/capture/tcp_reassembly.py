@@ -91,6 +91,12 @@ class _Tracked:
         is_before = start is not None and seq + segment.size < start  # a keep-alive has the byte before the first
         return is_before or abs(seq - flow.next) > _MOST_WINDOW or (flow.end is not None and seq >= flow.end)
 
+    def _is_stale(self, source: str, flow: _Flow, seq: int) -> bool:
+        """Whether a packet is a late one of an earlier connection between the same ports, by its sequence number."""
+        start = self.starts.get(source)
+        is_before = start is not None and seq < start - 1  # a keep-alive has the byte before the first
+        return is_before or (flow.next is not None and abs(seq - flow.next) > _MOST_WINDOW)
+
     def take(self, segment: TcpSegment) -> None:
         """Take the connection's next packet."""
         self.packets += 1
@@ -99,10 +105,11 @@ class _Tracked:
         if segment.syn:
             self._synchronise(segment, flow, back, seq)
             seq += 1
-        if segment.ack is not None:
-            self._acknowledge(segment, flow, back, seq)
-        if segment.fin and flow.end is None:
-            flow.end = seq + segment.size
+        if not self._is_stale(segment.source, flow, seq):
+            if segment.ack is not None:
+                self._acknowledge(segment, flow, back, seq)
+            if segment.fin and flow.end is None:
+                flow.end = seq + segment.size
         if segment.rst:
             self.reset, flow.reset = True, seq
         if segment.size and not segment.rst and (flow.next is None or seq + segment.size > flow.next):
@@ -132,7 +139,8 @@ class _Tracked:
             self.starts[segment.target] = segment.ack
         if back.next is not None:
             acked = back.unwrap(segment.ack)
-            back.acked = acked if back.acked is None else max(acked, back.acked)
+            if acked - back.next <= _MOST_WINDOW:
+                back.acked = acked if back.acked is None else max(acked, back.acked)
 
     def _settled(self) -> bool:
         """Whether the start of the connection and the client are decided, if only because nothing better will come."""

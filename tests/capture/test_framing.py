@@ -486,6 +486,17 @@ def test_bytes_of_another_connection_are_listed(tmp_path: Path) -> None:
     assert lost[0].bytes == sum(len(data) for *_, data in two.packets)
 
 
+@pytest.mark.parametrize("flags", [ACK, FIN | ACK])
+@pytest.mark.parametrize(("seq", "ack"), [(900, 1 << 30), (3 << 30, 1 << 30), (1001, 3 << 29)])
+def test_a_late_packet_of_the_connection_before_is_no_loss(tmp_path: Path, flags: int, seq: int, ack: int) -> None:
+    """It acknowledged, or ended, bytes that nobody sent: a gibibyte was listed as lost."""
+    talk = long_talk()
+    packets = talk.bytes()
+    packets.insert(3, talk.packet((True, seq, ack, flags, b"")))
+    exchanges, lost = read(write_pcap(tmp_path / "a.pcap", packets))
+    assert (outcomes_of(exchanges), lost) == (WHOLE, [])
+
+
 def test_what_may_come_after_the_end(tmp_path: Path) -> None:
     """Segments that are sent again, and the byte of a keep-alive."""
     talk = long_talk(100).close()
