@@ -66,3 +66,21 @@ def test_a_segment_without_batches_has_no_end(tmp_path: Path) -> None:
     for content in (batch(0)[:-1], b"", bytes(100_000), b"junk" * 20_000):
         path.write_bytes(content)
         assert end_of(path) is None
+
+
+@pytest.mark.parametrize("place", ["value", "header"])
+def test_batches_in_a_record_are_not_of_the_log(place: str, tmp_path: Path) -> None:
+    """The last header of a record ends where the file does."""
+    inner = b"".join(batch(base, 50) for base in range(1_000_000, 1_005_000, 50))
+    record = (START, None, inner) if place == "value" else (START, None, b"", [("h", inner)])
+    path = write_segment(tmp_path / "t-0", 0, [batch(0, 5), kwire.build_batch([record], base_offset=5)])
+    assert end_of(path) == 6
+
+
+def test_damage_near_the_end_is_passed_over(tmp_path: Path) -> None:
+    pieces = [batch(base, 5) for base in range(0, 5_000, 5)]
+    path = write_segment(tmp_path / "t-0", 0, pieces, indexes=False)
+    damaged = bytearray(path.read_bytes())
+    damaged[sum(map(len, pieces[:-10])) + 16] = 9
+    path.write_bytes(damaged)
+    assert end_of(path) == 5_000

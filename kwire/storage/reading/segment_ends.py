@@ -7,8 +7,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kwire.errors import CorruptBatchError
-from kwire.storage.batches.batch_header import BatchHeader, examine, parse_header
-from kwire.storage.batches.scanner import resync
+from kwire.storage.batches.batch_header import BatchHeader, end_of_data, examine, parse_header
+from kwire.storage.batches.preallocated import ends_in_zeros
+from kwire.storage.batches.scanner import Scanner, window_headers
 from kwire.storage.places.discovery import beside
 from kwire.storage.places.filesystem import open_file
 from kwire_c.record_batch import RECORD_BATCH_OVERHEAD
@@ -47,38 +48,48 @@ def end_offset(segment: LogSegment) -> int | None:
 def end_of(segment: LogSegment) -> tuple[int, int] | None:
     """(offset after the last whole batch, largest timestamp of the last batches) of a segment, None if it has no batch.
 
-    Read are the headers from the last entry of the .index on, or from the first batch in a piece at the end that grows
+    Read are the headers from the last entry of the .index on, or from the first batch of a piece at the end that grows
     until it holds one.
     """
-    for start in _starts(segment):
+    for scanner in _scanners(segment):
         end, latest = None, -1
-        with suppress(CorruptBatchError):
-            for header in segment.headers(start):
-                end, latest = int(header.last_offset) + 1, max(latest, header.max_timestamp)
+        with suppress(CorruptBatchError):  # truncated meanwhile
+            for window in scanner:
+                for header in window_headers(window) if window.bad is None else ():
+                    end, latest = int(header.last_offset) + 1, max(latest, header.max_timestamp)
         if end is not None:
             return end, latest
     return None
 
 
-def _starts(segment: LogSegment) -> Iterator[int]:
-    """Positions of batches, further and further from the end."""
+def _scanners(segment: LogSegment) -> Iterator[Scanner]:
+    """Scanners to the end, from batches of the log that are further and further from it; none in a record's value."""
+    position, offset = _last_indexed(segment)
+    if position > 0:
+        indexed = _scanner(segment, position)
+        if indexed.is_append(position, offset):
+            yield indexed
     size = segment.size
-    indexed = _last_indexed(segment)
-    if 0 < indexed < size:
-        yield indexed
+    if ends_in_zeros(segment.file, size):
+        size = end_of_data(segment.file)
     span = _FIRST_SPAN
     while span < size:
-        position = resync(segment.file, size - span)
-        if position is not None:
-            yield position
+        yield _scanner(segment, segment.boundary(size - span))
         span *= 16
     if size:
-        yield 0
+        yield _scanner(segment, 0)
 
 
-def _last_indexed(segment: LogSegment) -> int:
-    """The position in the last entry of the .index; 0 where there is none, or zeros that Kafka preallocated."""
-    return int.from_bytes(_last_entry(segment, ".index", 8)[4:], "big")
+def _scanner(segment: LogSegment, start: int) -> Scanner:
+    return Scanner(segment.file, start, checked=False, heads=True)
+
+
+def _last_indexed(segment: LogSegment) -> tuple[int, int]:
+    """(position, offset) by the last entry of the .index; zeros where there is none, or zeros that Kafka preallocated.
+    """
+    entry = _last_entry(segment, ".index", 8)
+    relative, position = int.from_bytes(entry[:4], "big", signed=True), int.from_bytes(entry[4:], "big")
+    return (position, segment.base_offset + relative) if position else (0, 0)
 
 
 def _last_entry(segment: LogSegment, kind: str, width: int) -> bytes:
