@@ -324,3 +324,27 @@ def test_tables(tmp_path: Path) -> None:
     assert rows[-1]["value"] is None and "unknown group record type 99" in rows[-1]["error"]
     with pytest.raises(ValueError, match="table must be one of records, offsets, transactions, not 'x'"):
         table("x")
+
+
+@quick
+def test_tables_of_long_records_have_fewer_rows(tmp_path: Path) -> None:
+    """The JSON of a group may have a MiB, and be compressed to a few bytes."""
+    member = messages.GroupMetadataValue.MemberMetadata(
+        member_id="m", client_id="c", client_host="h", subscription=bytes(1_000_000))
+    group = messages.GroupMetadataValue(protocol_type="x", members=[member])
+    record = kwire.encode_coordinator_record("group", messages.GroupMetadataKey(group="g"), group, 3)
+    internal.write(tmp_path / "__consumer_offsets-3", [record] * 30)
+    batches = list(internal_batches(LogDirectory(tmp_path)))
+    assert sum(map(len, batches)) == 30
+    assert max(batch.nbytes for batch in batches) < 20 << 20
+
+
+@quick
+def test_a_control_batch_that_the_cleaner_has_emptied_says_nothing_of_a_file(tmp_path: Path) -> None:
+    """It keeps the last batch of a producer without its records."""
+    emptied = kwire.build_batch(
+        [], base_offset=0, last_offset=0, producer_id=7, producer_epoch=0, transactional=True, control=True)
+    path = internal.write(tmp_path / "__consumer_offsets-3", [internal.commit(1)])
+    copy = tmp_path / "copy.log"
+    copy.write_bytes(emptied + path.read_bytes())
+    assert internal_kind(LogSegment(copy)) == "group"

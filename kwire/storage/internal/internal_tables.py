@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from kwire.codec.arguments import check_int
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
     from kwire.storage.reading.segment import LogSegment
 
 _MOST_ROWS = (1 << 31) - 1
+_MOST_TEXT = 16 << 20  # characters in one batch: the JSON of a group may have a MiB, and be compressed to a few bytes
+_SIGNS_OF_AN_ITEM = 64  # of a list, as if it were text
 _TABLES = {"records": None, "offsets": "group", "transactions": "transaction"}  # table -> the one kind it is of
 
 
@@ -39,7 +40,7 @@ def internal_batches(
     rows: int = BATCH_ROWS,
     **options: Unpack[InternalOptions],
 ) -> Iterator[pyarrow.RecordBatch]:
-    """The internal topics of a log as pyarrow.RecordBatches of about `rows` rows each.
+    """The internal topics of a log as pyarrow.RecordBatches of about `rows` rows each, fewer after 16 MiB of text.
 
     table: "records": topic, partition, offset, timestamp, type, version, key, value (JSON of their fields), error;
     "offsets": the fields of CommittedOffset, of __consumer_offsets; "transactions": those of TransactionRow, of
@@ -62,11 +63,10 @@ def internal_batches(
 
 
 def arrow_batches(schema: Any, rows: Iterable[Sequence[Any]], most: int = BATCH_ROWS) -> Iterator[Any]:
-    """Rows as pyarrow.RecordBatches of at most `most` rows."""
+    """Rows as pyarrow.RecordBatches of at most `most` rows, fewer after _MOST_TEXT."""
     import pyarrow as pa
 
-    rows = iter(rows)
-    while held := list(islice(rows, most)):
+    for held in _pieces(rows, most):
         arrays = []
         for field, column in zip(schema, zip(*held, strict=True), strict=True):
             values: Sequence[Any] = column
@@ -74,6 +74,24 @@ def arrow_batches(schema: Any, rows: Iterable[Sequence[Any]], most: int = BATCH_
                 values = [None if value is None else storable(value) for value in column]
             arrays.append(pa.array(values, field.type))
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _pieces(rows: Iterable[Sequence[Any]], most: int) -> Iterator[list[Sequence[Any]]]:
+    """The rows in lists of at most `most`, fewer after _MOST_TEXT."""
+    held: list[Sequence[Any]] = []
+    text = 0
+    for row in rows:
+        held.append(row)
+        for value in row:
+            if isinstance(value, str):
+                text += len(value)
+            elif isinstance(value, list):
+                text += _SIGNS_OF_AN_ITEM * len(value)
+        if len(held) >= most or text >= _MOST_TEXT:
+            yield held
+            held, text = [], 0
+    if held:
+        yield held
 
 
 def table_schema(table: str) -> Any:

@@ -159,7 +159,7 @@ def _kind_by_content(segment: LogSegment) -> str | None:
     try:
         for batch in islice(segment.batches(), _SNIFFED):
             if batch.is_control:
-                if next(iter(batch)).control_type not in ("COMMIT", "ABORT"):
+                if any(record.control_type not in ("COMMIT", "ABORT") for record in islice(batch, 1)):
                     return "metadata"
                 continue
             for record in islice(batch, _SNIFFED):
