@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
+from struct import pack
 from typing import Any
 
 import pyarrow as pa
@@ -269,3 +270,41 @@ def test_what_is_appended_after_the_look_for_transactions(
         path.write_bytes(data + bytes(10_000 if preallocated else 0))
         for _ in range(2):
             assert len(LogSegment(path).columns(["offset"], committed=True)) == 3
+
+
+@pytest.mark.parametrize("errors", ["raise", "keep"])
+@pytest.mark.parametrize("commit", [True, False])
+@pytest.mark.parametrize("offset", [-5, 0, 2, 9, 1 << 40])
+def test_a_marker_with_a_wrong_offset_ends_its_own_transaction(
+    offset: int, commit: bool, errors: str, tmp_path: Path
+) -> None:
+    """No checksum covers base offsets: where a marker is in the file counts."""
+    first = in_transaction(0, 7)
+    content = bytearray(b"".join([
+        first, marker(3, 7, commit), in_transaction(4, 7), marker(7, 7, True), in_transaction(8, 7),
+        marker(11, 7, True)]))
+    content[len(first) : len(first) + 8] = pack(">q", offset)
+    path = write_segment(tmp_path / "t-0", 0, [first], indexes=False)
+    path.write_bytes(content)
+    wanted = [*(range(3) if commit else ()), *range(4, 7), *range(8, 11)]
+    segment = LogSegment(path)
+    records = segment.read(committed=True, errors=errors)
+    assert offsets(one for one in records if isinstance(one, Record)) == wanted
+    columns = segment.columns(("offset",), committed=True, errors=errors)
+    assert pa.table(columns)["offset"].to_pylist() == wanted
+    pieces = segment.column_batches(("offset",), committed=True, errors=errors)
+    assert [one for piece in pieces for one in pa.table(piece)["offset"].to_pylist()] == wanted
+
+
+@pytest.mark.parametrize("offset", [0, 3, 1 << 40])
+def test_a_batch_with_a_wrong_offset_does_not_hide_those_of_other_transactions(offset: int, tmp_path: Path) -> None:
+    before = [in_transaction(1, 7), marker(4, 7, True)]
+    aborted = [in_transaction(5, 7), in_transaction(8, 7), in_transaction(11, 7), marker(14, 7, False)]
+    path = write_segment(tmp_path / "t-0", 0, [
+        *before, *aborted, in_transaction(15, 7), marker(18, 7, True)], indexes=False)
+    content, position = bytearray(path.read_bytes()), sum(map(len, [*before, *aborted[:1]]))
+    content[position : position + 8] = pack(">q", offset)
+    path.write_bytes(content)
+    segment, wanted = LogSegment(path), [*range(1, 4), *range(15, 18)]
+    assert offsets(segment.read(committed=True)) == wanted
+    assert pa.table(segment.columns(("offset",), committed=True))["offset"].to_pylist() == wanted

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kwire.errors import LimitError
 from kwire.storage.batches.batch_header import checksum_holds
-from kwire.storage.batches.scanner import Scanner
+from kwire.storage.batches.scanner import OUT_OF_ORDER, Scanner
 from kwire.storage.places.filesystem import located
 from kwire_c.log_scan import next_marked
 from kwire_c.record_batch import BATCH_FORMAT, CONTROL_FLAG, LOG_OVERHEAD, RECORD_BATCH_OVERHEAD, TRANSACTIONAL_FLAG
@@ -166,6 +166,26 @@ class AbortedByIndex:
         return ranges[at] if at >= 0 and offset <= ranges[at][1] else None
 
 
+class _Producer:
+    """What a part of a segment has of one producer, in the order of the bytes.
+
+    No checksum covers the base offset of a batch or marker. One that is out of order tells nothing of those beside it.
+    last: the offset seen last, before: the one before it, of batches and markers that are in order. first: of the first
+    such batch of the ongoing transaction, None: there is none; odd: of its batches that are out of order. ended: the
+    number of the aborted range that ends at the marker `last`, None: it is no such one; until: of the last batch in it.
+    entry: of the .txnindex, around the last batch.
+    """
+
+    __slots__ = ("before", "ended", "entry", "first", "last", "odd", "until")
+
+    def __init__(self) -> None:
+        self.before = self.last = self.until = -1
+        self.first: int | None = None
+        self.ended: int | None = None
+        self.odd: list[int] = []
+        self.entry = (0, -1)
+
+
 def find_transactions(
     file: File,
     start: int,
@@ -191,15 +211,37 @@ def find_transactions(
     newest: dict[int, int] = {}
     aborted: list[tuple[int, int, int]] = []
     markers: dict[int, array[int]] = {}  # of listed producers: 2 * offset, plus 1 for a commit
-    touched: dict[int, tuple[int, int]] = {}  # producer -> the entry around its last batch in the range, if any
+    producers: dict[int, _Producer] = {}  # with batches in the range
     around: set[tuple[int, int, int]] = set()  # the entries around batches
+
+    def in_order(producer: int, mine: _Producer, offset: int) -> bool:
+        """Is the next offset of a producer in order? If the one before it is too large, that one was not."""
+        if offset > mine.last:
+            mine.before = mine.last
+        elif offset <= mine.before:
+            return False
+        elif mine.ended is not None:  # the marker
+            aborted[mine.ended] = (*aborted[mine.ended][:2], mine.until)
+        elif mine.first is not None:
+            mine.odd.append(mine.last)
+            newest[producer] = mine.before
+            mine.first = None if mine.first == mine.last else mine.first
+        mine.last, mine.ended = offset, None
+        return True
 
     def settle(producer: int, offset: int, kind: int) -> None:
         if offset >= 0 and producer in listed():
             markers.setdefault(producer, array("Q")).append(offset << 1 | (kind == COMMIT))
-        first = pending.pop(producer, None)
-        if first is not None and kind == ABORT:
-            aborted.append((producer, first, offset))
+        mine = producers.get(producer)
+        if mine is None:
+            return
+        is_last = offset >= 0 and in_order(producer, mine, offset)
+        if pending.pop(producer, None) is not None and kind == ABORT:
+            if mine.first is not None:
+                mine.ended, mine.until = len(aborted) if is_last else None, newest[producer]
+                aborted.append((producer, mine.first, offset if is_last else mine.until))
+            aborted.extend((producer, odd, odd) for odd in mine.odd)
+        mine.first, mine.odd = None, []
 
     reached = start
     for window in Scanner(file, start, end, size=size):
@@ -207,24 +249,35 @@ def find_transactions(
         for _, base, producer, kind in transactional(window, limit):
             if kind is not None:
                 settle(producer, base, kind)
+                continue
+            mine = producers.get(producer)
+            if mine is None:
+                mine = producers[producer] = _Producer()
+            if not in_order(producer, mine, base):
+                mine.odd.append(base)
+                if producer not in pending:  # it begins after what was seen before, whatever its offset says
+                    pending[producer] = newest[producer] = mine.last + 1
             else:
-                pending.setdefault(producer, base)
                 newest[producer] = base
-                first, last = touched.setdefault(producer, (0, -1))
-                if not first <= base <= last and (entry := listed().at(producer, base)):
-                    touched[producer] = entry
-                    around.add((producer, *entry))
-        bounded(len(touched), file, "producers with transactions in one segment", MOST_PRODUCERS)
+                if mine.first is None:
+                    mine.first = pending[producer] = base
+            first, last = mine.entry
+            if not first <= base <= last and (entry := listed().at(producer, base)):
+                mine.entry = entry
+                around.add((producer, *entry))
+        bounded(len(producers), file, "producers with transactions in one segment", MOST_PRODUCERS)
         bounded(len(aborted), file, "aborted transactions in one segment", MOST_ABORTED)
     for marker in after(pending, newest, max(end, reached)):
         settle(*marker)
+    for producer in pending:  # the batches after its first one are left out as open
+        aborted.extend((producer, odd, odd) for odd in producers[producer].odd if odd < pending[producer])
     seen = {producer: sorted(unsorted) for producer, unsorted in markers.items()}
     for producer, first, last in around:
-        mine = seen.get(producer, ())
-        at = bisect_left(mine, first << 1)  # a marker inside the entry contradicts it, and a commit at its end does
-        inside = at < len(mine) and mine[at] < last << 1
-        at = bisect_left(mine, last << 1 | 1, at)
-        if not inside and not (at < len(mine) and mine[at] == last << 1 | 1):
+        ends = seen.get(producer, ())
+        at = bisect_left(ends, first << 1)  # a marker inside the entry contradicts it, and a commit at its end does
+        inside = at < len(ends) and ends[at] < last << 1
+        at = bisect_left(ends, last << 1 | 1, at)
+        if not inside and not (at < len(ends) and ends[at] == last << 1 | 1):
             aborted.append((producer, first, last))
     merged = _merged(aborted)
     bounded(len(merged), file, "aborted transactions in one segment", MOST_ABORTED)
@@ -273,15 +326,16 @@ def transactional(window: Window, limit: int | None = None) -> Iterator[tuple[in
     """(byte of the file after it, base offset, producer id, kind) of the transactional batches in a window.
 
     kind: None for records, ABORT or COMMIT for a marker. Other control batches, and markers that go past byte limit,
-    are left out.
+    are left out. Of a batch with a wrong base offset only the marker counts: where it is in the log tells what it ends.
     """
-    data = window.data if window.bad is None else memoryview(b"")
-    at = next_marked(data, 0, TRANSACTIONAL_FLAG)
+    data, is_odd = window.data, window.bad is not None
+    at = -1 if is_odd and OUT_OF_ORDER not in str(window.bad) else next_marked(data, 0, TRANSACTIONAL_FLAG)
     while at >= 0:
         base, length, _, _, _, attributes, _, _, _, producer, *_ = _fields(data, at)
         end = at + LOG_OVERHEAD + length
         if not attributes & CONTROL_FLAG:
-            yield window.position + end, base, producer, None
+            if not is_odd:
+                yield window.position + end, base, producer, None
         elif limit is None or window.position + end <= limit:
             kind = marker_type(data[at:end])
             if kind in (ABORT, COMMIT):
@@ -302,9 +356,11 @@ def marker_type(batch: memoryview) -> int:
 
 
 def _skip_varint(data: memoryview, at: int) -> int:
-    while data[at] & 0x80:
-        at += 1
-    return at + 1
+    """The byte after a varint of at most 10 bytes. Raises IndexError for a longer one."""
+    for end in range(at, at + 10):
+        if not data[end] & 0x80:
+            return end + 1
+    raise IndexError
 
 
 def _merged(ranges: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
