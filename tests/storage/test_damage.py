@@ -381,6 +381,34 @@ def test_damage_after_a_range_is_none_of_it(tmp_path: Path) -> None:
     assert [one.offset for one in LogSegment(path).read(end_offset=5, errors="keep")] == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.parametrize("way", ["read", "columns", "column_batches"])
+@pytest.mark.parametrize("byte", [16, 70])
+@pytest.mark.parametrize("broken", [4, 5, 6])
+def test_damage_is_raised_where_it_may_have_held_records_of_a_range(
+    broken: int, byte: int, way: str, tmp_path: Path
+) -> None:
+    """The range ends at offset 15, with which batch 5 begins. Byte 16 of a batch is its magic."""
+    pieces = [batch(base, 3) for base in range(0, 30, 3)]
+    path = write_segment(tmp_path / "t-0", 0, pieces, indexes=False)
+    damaged = bytearray(path.read_bytes())
+    damaged[sum(map(len, pieces[:broken])) + byte] ^= 5
+    path.write_bytes(damaged)
+    segment = LogSegment(path)
+
+    def read() -> int:
+        if way == "read":
+            return len(list(segment.read(end_offset=15)))
+        if way == "columns":
+            return len(segment.columns(("offset",), end_offset=15))
+        return sum(map(len, segment.column_batches(("offset",), end_offset=15)))
+
+    if broken == 4:
+        with pytest.raises(kwire.CorruptBatchError):
+            read()
+    else:
+        assert read() == 15
+
+
 @pytest.mark.quick
 @pytest.mark.parametrize("topic", ["__cluster_metadata", "t"])
 def test_a_metadata_log_misses_no_offsets(topic: str, tmp_path: Path) -> None:

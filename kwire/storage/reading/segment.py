@@ -571,7 +571,7 @@ class LogSegment:
                     continue
                 yield iter(batch) if bounds.holds(batch) else filter(bounds.admits, batch)
         except KwireError as error:
-            if past.count:  # what is damaged comes after the range
+            if not bounds.reaches(last):  # what is damaged comes after the range
                 return
             raise located(error, self.path) from error.__cause__
         if not past.count and (end is None or end == self.size):

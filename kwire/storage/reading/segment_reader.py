@@ -240,7 +240,8 @@ def _within(scanner: Scanner, bounds: Bounds) -> Iterator[Window]:
     """The windows of a scanner that may have records in a range, and the bad regions that may have had some.
 
     Damage before the first batch of the range is reported if that batch does not begin the range. It ends as RangeEnd
-    tells.
+    tells. Batches of magic 2 past the end are left out, but the first one where offsets of the range are missing before
+    it: damage after it is none of the range.
     """
     scanner.begin()
     search, verify = scanner.search, scanner.verify
@@ -262,16 +263,23 @@ def _within(scanner: Scanner, bounds: Bounds) -> Iterator[Window]:
             window = Window(begin, window.end, window.data[begin - window.position :])
         end = bounds.end_offset
         if end is not None and (not 0 <= scanner.last < end or bounds.is_past_header(window)):
+            ended, stop = False, window.position
             for header in window_headers(window):
                 # the offset of a wrapper of magic 0 or 1 is its last one: it begins after the batch before it
                 is_past = header.base_offset >= end and (header.magic == 2 or last >= end - 1)
-                last = header.last_offset
-                if past.is_reached(is_past, header.size):
+                ended = past.is_reached(is_past, header.size)
+                if not is_past or header.magic < 2 or (past.count == 1 and bounds.reaches(last)):
                     stop = header.position + header.size
-                    yield Window(window.position, stop, window.data[: stop - window.position])
-                    return
-        else:
-            past, last = RangeEnd(), scanner.last
+                last = header.last_offset
+                if ended:
+                    break
+            scanner.last = last  # it does not know it where it does not verify
+            if stop > window.position:
+                yield Window(window.position, stop, window.data[: stop - window.position])
+            if ended:
+                return
+            continue
+        past, last = RangeEnd(), scanner.last
         yield window
         del window
 
