@@ -14,8 +14,8 @@ from kwire.spark.schema import arrow_schema
 from kwire.spark.selection import check_chosen, segments
 from kwire.spark.worker import in_one_line
 from kwire.storage import SegmentFile
-from kwire.storage.places.discovery import by_partition, in_threads
-from kwire.storage.reading.segment_summaries import following, summarize
+from kwire.storage.places.discovery import by_partition
+from kwire.storage.reading.segment_summaries import SegmentSummary, following, summarize_segments
 
 COLUMNS: dict[str, spark.DataType] = {
     "topic": spark.StringType(),
@@ -74,20 +74,21 @@ class DescribeReader(DataSourceReader):
 
     @in_one_line
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one task, for many segments at a time. Runs in a worker."""
+        """Yield the rows of one task, for many segments at a time; those that are gone have none. Runs in a worker."""
         if not isinstance(partition, DescribeTask):  # Spark's own partition, for an empty list of tasks
             return
-        rows = in_threads(self._row, partition.files)
+        found = summarize_segments(partition.files, heads=False, options=self.options.storage_options)
+        rows = list(map(_row, found))
         schema = arrow_schema(self.schema)
         arrays = [pa.array([row[field.name] for row in rows], field.type) for field in schema]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
-    def _row(self, file_next: tuple[SegmentFile, int]) -> dict[str, Any]:
-        summary = summarize(*file_next, options=self.options.storage_options)
-        return summary._asdict() | {
-            "first_timestamp": _microseconds(summary.first_timestamp),
-            "last_timestamp": _microseconds(summary.last_timestamp),
-        }
+
+def _row(summary: SegmentSummary) -> dict[str, Any]:
+    return summary._asdict() | {
+        "first_timestamp": _microseconds(summary.first_timestamp),
+        "last_timestamp": _microseconds(summary.last_timestamp),
+    }
 
 
 def _microseconds(milliseconds: int | None) -> int | None:

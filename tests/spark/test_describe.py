@@ -137,6 +137,19 @@ def test_many_segments_are_few_tasks_and_other_options_are_refused(tmp_path: Pat
         described(tmp_path / "none")
 
 
+@pytest.mark.quick
+def test_a_segment_that_is_deleted_meanwhile_is_left_out(tmp_path: Path) -> None:
+    from kwire.spark.source import KwireDataSource
+
+    for base in (0, 3):
+        write_segment(tmp_path / "t-0", base, [batch(base)], indexes=False)
+    source = KwireDataSource({"path": str(tmp_path), "kind": "segments"})
+    reader = source.reader(source.schema())
+    [task] = reader.partitions()
+    (tmp_path / "t-0" / f"{0:020}.log").unlink()
+    assert [row["base_offset"] for rows in reader.read(task) for row in rows.to_pylist()] == [3]
+
+
 def test_in_a_session(spark: SparkSession, tmp_path: Path) -> None:
     write_segment(tmp_path / "t-0", 0, [batch(0, codec="lz4")])
     write_segment(tmp_path / "u-1", 5, [batch(5)])

@@ -99,12 +99,15 @@ def summarize(
 
 
 def summarize_segments(
-    files: Sequence[tuple[SegmentFile, int]], *, options: dict[str, Any] | None = None
+    files: Sequence[tuple[SegmentFile, int]], *, heads: bool = True, options: dict[str, Any] | None = None
 ) -> list[SegmentSummary]:
-    """The summary of each of many segments, as following() gives them; those that are gone since are left out."""
+    """The summary of each of many segments, as following() gives them; those that are gone since are left out.
+
+    heads: as of summarize().
+    """
     def row(file: tuple[SegmentFile, int]) -> SegmentSummary | None:
         try:
-            return summarize(*file, heads=True, options=options)
+            return summarize(*file, heads=heads, options=options)
         except FileNotFoundError:
             return None
 
