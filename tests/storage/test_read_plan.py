@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import random
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from io import BytesIO, TextIOWrapper
@@ -17,8 +18,9 @@ import pytest
 
 import kwire
 from kwire.cli import main
-from kwire.storage import LogDirectory, LogSegment
+from kwire.storage import LogDirectory, LogSegment, discover
 from kwire.storage.batches.scanner import Scanner
+from kwire.storage.isolation.planned_log import LogEnd
 from kwire.storage.places import filesystem
 from kwire.storage.tables.parquet import write_parquet
 from tests.storage.making import aborted_index, batch, in_transaction, marker, write_segment
@@ -271,3 +273,14 @@ def test_a_lone_segment_that_ends_meanwhile(
             segment.column_batches(("offset",), committed=True))
         assert found in ([0, 1, 2], [*range(9)]), at
     assert at > 1
+
+
+def test_each_plan_has_a_number_of_its_own(tmp_path: Path) -> None:
+    """Also where a program seeds random before each read; and its numbers stay what they were."""
+    files = discover(write_segment(tmp_path / "t-0", 0, [batch(0)]))
+    ends, numbers = set(), set()
+    for _ in range(2):
+        random.seed(7)
+        ends.add(LogEnd.of(files))
+        numbers.add(random.random())
+    assert len(ends) == 2 and len(numbers) == 1

@@ -8,7 +8,7 @@ is left out.
 from __future__ import annotations
 
 import os
-import random
+import secrets
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -45,8 +45,8 @@ class LogEnd(NamedTuple):
 
     All that read ranges of the partition with the same LogEnd agree on the end of each transaction, whenever they
     look: nothing counts that was written after it. base_offset: of the last segment, by its name (-1 if it has none);
-    size: bytes of it (-1: not known). plan: a number of each plan's own, so that what a process remembers of a log is
-    not taken for that of another plan.
+    size: bytes of it (-1: not known). plan: a number of each plan's own, whatever random.seed() was given, so that what
+    a process remembers of a log is not taken for that of another plan.
     """
 
     base_offset: int
@@ -56,7 +56,7 @@ class LogEnd(NamedTuple):
     @classmethod
     def of(cls, files: Sequence[SegmentFile]) -> LogEnd:
         """The end of the log of a partition, whose segments these are, in order."""
-        return cls(files[-1].base_offset, files[-1].size, random.getrandbits(62))
+        return cls(files[-1].base_offset, files[-1].size, secrets.randbits(62))
 
 
 class PlannedSegment:
