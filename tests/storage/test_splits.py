@@ -218,3 +218,12 @@ def test_an_index_that_is_wrong_is_not_used(tmp_path: Path) -> None:
                                                segment.size)  # fmt: skip
         assert [one.offset for one in segment.read(start_offset=4)] == list(range(4, 11))
         assert read(segment, start_offset=4)[0] == list(range(4, 11))
+
+
+def test_progress_of_a_range_counts_its_own_bytes(tmp_path: Path) -> None:
+    segment = LogSegment(write_segment(tmp_path / "t-0", 0, [batch(base) for base in range(0, 30, 3)]))
+    done: list[int] = []
+    for one in segment.split(300):
+        for _ in segment.column_batches(("offset",), start=one.start, end=one.end, rows=4, progress=done.append):
+            pass
+    assert sum(done) == segment.size

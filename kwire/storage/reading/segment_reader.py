@@ -189,7 +189,7 @@ class _Range:
                 self._end = self._plan_end = given.end_of(segment)
             hidden = given if isinstance(given, Transactions) else CommittedWindows(
                 segment.file, self._end, partial(segment.planned_log, given))
-        done = 0
+        done = self._start
         for columns, position in self._positioned(hidden):
             yield columns
             if self._progress is not None:
