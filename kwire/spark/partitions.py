@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,12 +11,10 @@ from kwire.spark.options import EARLIEST, LATEST, Options
 from kwire.spark.packing import Portion, ReadTask, SegmentRange, cuts, is_big, packed, task_bytes
 from kwire.spark.selection import check_chosen, check_offsets, segments
 from kwire.storage import LogSegment, SegmentFile
-from kwire.storage.batches.preallocated import written_end
 from kwire.storage.isolation.planned_log import LogEnd
 from kwire.storage.places.discovery import by_partition, in_threads
-from kwire.storage.places.filesystem import is_url, open_file
 from kwire.storage.reading.bounds import NO_BOUNDS, Bounds
-from kwire.storage.reading.segment import open_listed
+from kwire.storage.reading.segment import as_written, open_listed
 
 _BYTES_OF_A_RECORD = 4096  # as guessed where nothing is known of a segment's records
 
@@ -68,18 +65,6 @@ def _portions(options: Options, pushed: Pushed) -> list[Portion]:
                 whole = SegmentRange(file, 0, None if file.size < 0 else file.size, True, bounds, own)
                 portions.append(Portion(_bytes_read(file, ends.get(file, -1), bounds), whole))
     return portions
-
-
-def as_written(files: Sequence[SegmentFile]) -> Sequence[SegmentFile]:
-    """Return the segments of a partition, the last one without the zeros that a broker will write over."""
-    last = files[-1]
-    if is_url(last.path) or last.size < 0:
-        return files
-    try:
-        end = written_end(open_file(last.path), 0, last.size)
-    except OSError:  # deleted since it was listed, or may not be read: the task says so
-        return files
-    return files if end is None else [*files[:-1], last._replace(size=end)]
 
 
 def _late_enough(portions: list[Portion], options: Options) -> list[Portion]:

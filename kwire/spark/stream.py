@@ -15,7 +15,7 @@ from pyspark.sql.datasource import DataSourceStreamReader
 from kwire.errors import CorruptBatchError, KwireError
 from kwire.spark.options import EARLIEST, LATEST, Options
 from kwire.spark.packing import Portion, SegmentRange, cuts, packed
-from kwire.spark.partitions import as_written, opened
+from kwire.spark.partitions import opened
 from kwire.spark.reader import read_task
 from kwire.spark.selection import check_chosen, segments
 from kwire.spark.stream_offsets import Key, StreamOffsets, key_of, partition_name, real_folder
@@ -29,6 +29,7 @@ from kwire.storage.reading.bounds import Bounds
 from kwire.storage.reading.log_follower import LogFollower, LogOffset, Planned, is_of_change
 from kwire.storage.reading.open_transactions import OpenTransaction, OpenTransactions
 from kwire.storage.reading.read_plan import ReadPlan
+from kwire.storage.reading.segment import as_written
 from kwire_c.printable import printable
 
 try:

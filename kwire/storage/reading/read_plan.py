@@ -128,15 +128,18 @@ class ReadPlans:
         return self._plans[id(shared)][1]
 
 
-def written(segment: LogSegment, known: tuple[int | None, int | None] | None = None) -> tuple[int | None, int | None]:
+def written(
+    segment: LogSegment, known: tuple[int | None, int | None] | None = None, listed: int | None = None
+) -> tuple[int | None, int | None]:
     """The size of the last segment of a partition, and the bytes that are written in it now; None: it does not grow.
 
     known: what it said before. While zeros are where the next batch goes, a preallocated segment is not read again.
+    listed: its size that counts, whatever it is now.
     """
     if _is_fixed(segment):
         return None, None
     try:
-        size = segment.size
+        size = segment.size if listed is None else listed
         if known is not None and known[0] == size and known[1] is not None and known[1] < size and not any(
                 segment.file.read(known[1], min(size, known[1] + _HEAD))):
             return known

@@ -650,3 +650,10 @@ def open_listed(file: SegmentFile, options: dict[str, Any] | None = None) -> Log
     """The segment of a file that was listed: what the listing said is not asked again. Raises as LogSegment."""
     return LogSegment(file.path, topic=file.topic, partition=file.partition, options=options, size=file.size,
                       beside=file.beside)
+
+
+def as_written(files: Sequence[SegmentFile]) -> Sequence[SegmentFile]:
+    """The segments of a partition as they were listed, the last one without the zeros that a broker will write over."""
+    last = files[-1]
+    end = None if last.size < 0 else written(open_listed(last), listed=last.size)[1]
+    return files if end is None else [*files[:-1], last._replace(size=end)]
