@@ -178,6 +178,22 @@ def test_a_damaged_marker_is_the_same_to_all_ways_to_read(known: str, tmp_path: 
         [(1, 0, 3)] if known == "aborted" else [], [(1, 0)] if known == "nothing" else [])
 
 
+def test_the_next_marker_does_not_count_for_a_damaged_one_if_files_tell(tmp_path: Path) -> None:
+    """The producer snapshot between them says that the transaction had ended, .txnindex files that it was committed."""
+    folder, bad = tmp_path / "t-0", bytearray(marker(3, 1, True))
+    bad[-1] ^= 1
+    path = write_segment(folder, 0, [in_transaction(0, 1)])
+    path.write_bytes(path.read_bytes() + bad + batch(4))
+    aborted_index(write_segment(folder, 7, [in_transaction(7, 1), marker(10, 1, False)]), [(1, 7, 10, 11)])
+    producer_snapshot(folder, 7, {1: -1})
+    partition, wanted = LogDirectory(tmp_path)["t", 0], [*range(3), *range(4, 7)]
+    records = partition.read(committed=True, errors="keep")
+    assert offsets(one for one in records if isinstance(one, Record)) == wanted
+    assert pa.table(partition.columns(("offset",), committed=True, errors="keep"))["offset"].to_pylist() == wanted
+    pieces = partition.column_batches(("offset",), committed=True, errors="keep")
+    assert [offset for piece in pieces for offset in pa.table(piece)["offset"].to_pylist()] == wanted
+
+
 @pytest.mark.parametrize("commit", [True, False])
 def test_an_open_transaction_after_a_damaged_marker_stays_open(commit: bool, tmp_path: Path) -> None:
     """What ended before the producer snapshot is the transaction before it, of the same producer."""

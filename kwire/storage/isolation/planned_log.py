@@ -202,7 +202,8 @@ class PlannedLog:
         """
         found: dict[int, int | None] = {}
         here: dict[int, int] = {}
-        for producer, offset in pending.items():
+        for producer, given in pending.items():
+            offset = self._inside(number, given)
             kind, since = self.by_files(number, producer, offset)
             if kind is not None:
                 found[producer] = kind
@@ -222,6 +223,7 @@ class PlannedLog:
 
         (ABORT, COMMIT or None, number of the segment from which on the heads would have to tell).
         """
+        offset = self._inside(number, offset)
         ended, ongoing = self.snapshots.around(producer, offset)
         since = number if ongoing is None else max(number, self.number_of(ongoing))
         if ended is None:
@@ -232,6 +234,11 @@ class PlannedLog:
         if any(segment.aborted.at(producer, offset) for segment in telling):
             return ABORT, since
         return COMMIT if whole else None, since
+
+    def _inside(self, number: int, offset: int) -> int:
+        """The offset, or the nearest that the segment may have: no checksum covers those of batches."""
+        offset = max(offset, self._bases[number])
+        return offset if number + 1 == len(self._bases) else min(offset, self._bases[number + 1] - 1)
 
     def _telling(self, since: int, last: int) -> tuple[list[PlannedSegment], bool]:
         """The segments between two numbers that have aborted transactions, up to the first whose index is not whole.

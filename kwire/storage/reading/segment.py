@@ -449,14 +449,14 @@ class LogSegment:
         def after(
             pending: dict[int, int], newest: dict[int, int], position: int
         ) -> Iterator[tuple[int, int, int]]:
-            yield from markers_after(file, position, pending, later, limit)
-            for producer in list(pending):  # still open, or its marker is damaged
+            for producer in list(pending):  # first by files: the next marker is another's where its own is damaged
                 offset = newest[producer]
                 kind, _ = plan.log.by_files(plan.number_of(self), producer, offset)
-                if kind == ABORT:  # the entries of .txnindex files tell which batches
+                if kind == ABORT and plan.log.aborted().at(producer, offset):  # the entries tell which batches
                     del pending[producer]
                 elif kind is not None:
                     yield producer, -1, kind
+            yield from markers_after(file, position, pending, later, limit)
 
         return find_transactions(
             file, start, limit if end is None else end, after, lambda: plan.log.aborted(), limit,
