@@ -59,7 +59,8 @@ def stats(
 ) -> int:
     """Show batches, records, codecs, compression ratio, sizes, producers and timestamps.
 
-    Control records (transaction markers and others) are counted apart: they are not among the records.
+    Control records (transaction markers and others) are counted apart: they are not among the records. What a broker
+    deletes meanwhile is noted on standard error, and is not counted.
     """
     from kwire.storage.reading.stats import merged, segment_stats
 
@@ -70,9 +71,13 @@ def stats(
     segments = directory.segments
     damage = Damage(on_error)
     parts = []
-    with progress("reading", sum(segment.size for segment in segments)) as advance:
+    with progress("reading", _size(directory)) as advance:
         for segment in segments:
-            parts.append(segment_stats(segment, advance, errors=damage.errors, bad=damage.take))
+            try:
+                parts.append(segment_stats(segment, advance, errors=damage.errors, bad=damage.take))
+            except FileNotFoundError:
+                _note_gone(segment)
+                continue
             damage.tail(segment, segment.known_tail)
     total = merged(parts)
     if plot:
@@ -170,7 +175,6 @@ def verify(ctx: click.Context, directory: LogDirectory, as_value: bool) -> None:
 
     What a broker deletes meanwhile is noted on standard error, and is no finding.
     """
-    from kwire.storage.places.filesystem import shown
     from kwire.storage.reading.verify import verify_partition
 
     findings = []
@@ -179,7 +183,7 @@ def verify(ctx: click.Context, directory: LogDirectory, as_value: bool) -> None:
     def gone(segment: LogSegment) -> None:
         nonlocal segments
         segments -= 1
-        print(f"kwire: {printable(shown(segment.path))}: deleted since its folder was listed", file=sys.stderr)
+        _note_gone(segment)
 
     with progress("verifying", _size(directory)) as advance:
         for partition in directory:
@@ -193,6 +197,12 @@ def verify(ctx: click.Context, directory: LogDirectory, as_value: bool) -> None:
         counts = counted(segments, "segment"), counted(len(findings), "finding")
         print(", ".join(counts), file=sys.stderr)
     ctx.exit(1 if findings else 0)
+
+
+def _note_gone(segment: LogSegment) -> None:
+    from kwire.storage.places.filesystem import shown
+
+    print(f"kwire: {printable(shown(segment.path))}: deleted since its folder was listed", file=sys.stderr)
 
 
 def _size(directory: LogDirectory) -> int:

@@ -20,12 +20,14 @@ import pytest
 
 import kwire
 from kwire import CorruptBatchError
+from kwire.cli import main
 from kwire.storage import LogDirectory, LogSegment, discover, resync
 from kwire.storage.batches.batch_header import examine
 from kwire.storage.batches.scanner import Scanner
 from kwire.storage.places import filesystem
 from kwire.storage.places.discovery import by_partition
 from kwire.storage.places.filesystem import LocalFile
+from kwire.storage.reading import stats as stats_module
 from kwire.storage.reading import verify as verify_module
 from kwire.storage.reading.segment_summaries import following, summarize_partitions, summarize_segments
 from kwire.storage.reading.verify import verify_partition
@@ -325,3 +327,21 @@ def test_verify_of_a_segment_in_the_working_folder(tmp_path: Path, monkeypatch: 
     (folder / f"{3:020}-{0:010}.checkpoint").write_bytes(b"x" * 100)
     monkeypatch.chdir(folder)
     assert [finding.kind for finding in LogDirectory(path.name).verify()] == ["snapshot"]
+
+
+def test_stats_of_a_segment_that_is_deleted_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is noted, and what was counted of the others is not lost."""
+    paths = [write_segment(tmp_path / "t-0", base, [batch(base)]) for base in (0, 3, 6)]
+    inner = stats_module.segment_stats
+
+    def deleting(segment: LogSegment, *arguments: Any, **options: Any) -> Any:
+        paths[1].unlink(missing_ok=True)
+        return inner(segment, *arguments, **options)
+
+    monkeypatch.setattr(stats_module, "segment_stats", deleting)
+    assert main(["log", "stats", str(tmp_path), "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["records"] == 6
+    assert err == f"kwire: {paths[1]}: deleted since its folder was listed\n"
