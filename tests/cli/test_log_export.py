@@ -161,6 +161,29 @@ def test_hours_and_to_parquet(logs: Path, tmp_path: Path, capsys: pytest.Capture
     assert (out / "date=2023-11-14" / "hour=22" / "partition=3" / "part-00000.parquet").is_file()
 
 
+def test_hours_alone_are_24_folders_however_many_days_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch of 1,000 hours was written in 1,000 pieces, each at the cost of a search through the whole batch."""
+    pieces: list[int] = []
+    inner = record_tables._kept
+
+    def kept(batch: Any) -> Any:
+        pieces.append(len(batch))
+        return inner(batch)
+
+    monkeypatch.setattr(record_tables, "_kept", kept)
+    hours = [(START + at * 3_600_000, None, b"v") for at in range(1000)] + [(-1, None, b"none")]
+    write_segment(tmp_path / "t-0", 0, [kwire.build_batch(hours)])
+    out = tmp_path / "out"
+    assert write_dataset(LogDirectory(tmp_path / "t-0").segments, str(out), ["hour"])["rows"] == 1001
+    assert sorted(folder.name for folder in out.iterdir()) == [
+        *(f"hour={hour:02}" for hour in range(24)), f"hour={record_tables.NULL_PARTITION}"]
+    found = pq.read_table(out / "hour=07" / "part-00000.parquet")["timestamp"].to_pylist()
+    assert len(found) in (41, 42) and {one.hour for one in found} == {7}
+    assert len(pieces) < 60
+
+
 def test_csv_in_a_dataset(logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     export(capsys, logs, out, "--to", "csv", "--partition-by", "topic")

@@ -99,6 +99,7 @@ def _last_entry(segment: LogSegment, kind: str, width: int) -> bytes:
     if at <= 0:
         return b""
     try:
-        return open_file(beside(segment.path, kind), segment.options, size).read(at - width, at)
+        entry = open_file(beside(segment.path, kind), segment.options, size).read(at - width, at)
     except FileNotFoundError:
         return b""
+    return entry if len(entry) == width else b""  # truncated since

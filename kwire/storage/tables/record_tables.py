@@ -536,6 +536,8 @@ class _Dataset:
         times = batch["timestamp"].cast(pa.int64())
         known = compute.and_(compute.greater_equal(times, 0), compute.less(times, _MOST_MS))
         units = compute.if_else(known, compute.divide(times, unit), pa.scalar(None, pa.int64()))
+        if "date" not in self._by:  # records of all days are in 24 folders
+            units = compute.subtract(units, compute.multiply(compute.divide(units, 24), 24))
         for value in compute.unique(units):
             number = value.as_py()
             mask = compute.is_null(units) if number is None else compute.equal(units, number)
