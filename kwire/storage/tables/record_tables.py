@@ -8,6 +8,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from glob import escape, glob
+from itertools import groupby
 from types import NoneType
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
@@ -538,14 +539,16 @@ class _Dataset:
         units = compute.if_else(known, compute.divide(times, unit), pa.scalar(None, pa.int64()))
         if "date" not in self._by:  # records of all days are in 24 folders
             units = compute.subtract(units, compute.multiply(compute.divide(units, 24), 24))
-        for value in compute.unique(units):
-            number = value.as_py()
-            mask = compute.is_null(units) if number is None else compute.equal(units, number)
+        order = compute.sort_indices(units)  # it is stable
+        ordered, batch, start = units.take(order).to_pylist(), batch.take(order), 0
+        for number, run in groupby(ordered):
+            count = sum(1 for _ in run)
             moment = None if number is None else datetime.fromtimestamp(number * unit // 1000, UTC)
             yield {
                 "date": None if moment is None else f"{moment:%Y-%m-%d}",
                 "hour": None if moment is None else f"{moment:%H}",
-            }, batch.filter(mask.fill_null(False))
+            }, batch.slice(start, count)
+            start += count
 
     def _write(self, folder: str) -> None:
         """Write what is kept for a folder."""
