@@ -284,3 +284,37 @@ def test_each_plan_has_a_number_of_its_own(tmp_path: Path) -> None:
         ends.add(LogEnd.of(files))
         numbers.add(random.random())
     assert len(ends) == 2 and len(numbers) == 1
+
+
+@pytest.mark.parametrize("segments", [1, 40])
+@pytest.mark.parametrize("way", ["read", "columns", "column_batches"])
+def test_a_segment_that_is_compacted_meanwhile(
+    way: str, segments: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the cleaned file says of transactions is not taken for that of the file that is read."""
+    cleaned = {}
+    for base in range(0, 10 * segments, 10):
+        path = write_segment(
+            tmp_path / "t-0", base, [in_transaction(base, 7), marker(base + 3, 7, False), batch(base + 4)],
+            indexes=False)
+        cleaned[str(path)] = path.with_suffix(".cleaned")
+        cleaned[str(path)].write_bytes(batch(base + 4))
+
+    def clean(inner: Any, segment: LogSegment, *arguments: Any) -> Any:
+        if (other := cleaned.pop(segment.path, None)) is not None:
+            os.replace(other, segment.path)
+        return inner(segment, *arguments)
+
+    for name in ("transactions", "planned_log"):
+        inner = getattr(LogSegment, name)
+        monkeypatch.setattr(LogSegment, name, lambda *arguments, inner=inner: clean(inner, *arguments))
+    partition = LogDirectory(tmp_path)["t", 0]
+    if way == "read":
+        found = [record.offset for record in partition.read(committed=True)]
+    elif way == "columns":
+        found = pa.table(partition.columns(("offset",), committed=True))["offset"].to_pylist()
+    else:
+        pieces = partition.column_batches(("offset",), committed=True)
+        found = [offset for piece in pieces for offset in pa.table(piece)["offset"].to_pylist()]
+    assert found == [base + at for base in range(0, 10 * segments, 10) for at in (4, 5, 6)]
+    assert not cleaned

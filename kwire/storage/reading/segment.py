@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
@@ -204,6 +205,15 @@ class LogSegment:
     def note_tail(self, tail: tuple[int, int] | None) -> None:
         """Remember the tail that a scan to the end found."""
         self._tail = tail
+
+    def held(self) -> LogSegment:
+        """The same segment with its file open, for one pass: all of one log, though compaction puts another file there.
+
+        Else what a cleaned file says of transactions would be taken for that of the file that is read.
+        """
+        held = copy(self)
+        held.file = self.file.held()
+        return held
 
     def _beside(self, kind: str) -> bytes | None:
         file = self._opened_beside(kind)
@@ -550,11 +560,12 @@ class LogSegment:
         check_type(transactions, (ReadPlan, NoneType), "transactions", "a plan")
         bounds = bounds_of(start_offset, end_offset, start_timestamp, end_timestamp)
         plan = self.plan_when_needed() if committed and transactions is None else transactions
-        start = self.start_of(bounds)
+        held = self.held()
+        start = held.start_of(bounds)
         end = plan.end_of(self) if committed and plan is not None else None
         batches: SegmentBatches[RecordBatch | BadBatch] = SegmentBatches(
-            self, start, end, size=end, verify_crc=verify_crc, errors=errors, max_batch_bytes=max_batch_bytes)
-        hidden = self.transactions(start, end, plan) if committed else Transactions()
+            held, start, end, size=end, verify_crc=verify_crc, errors=errors, max_batch_bytes=max_batch_bytes)
+        hidden = held.transactions(start, end, plan) if committed else Transactions()
         last, past = -1, RangeEnd()
         try:
             for batch in batches:

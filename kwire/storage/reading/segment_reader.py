@@ -179,26 +179,28 @@ class _Range:
 
     def read(self) -> Iterator[RecordColumns]:
         """The pieces."""
-        segment = self._segment
+        segment = self._segment.held()
         hidden: Transactions | CommittedWindows | None = None
         if self._committed or self._states is not None:
             given = self._transactions
             if given is None:
-                given = segment.plan_when_needed(bool(self._committed))
+                given = self._segment.plan_when_needed(bool(self._committed))
             if isinstance(given, ReadPlan) and self._end is None:
                 self._end = self._plan_end = given.end_of(segment)
             hidden = given if isinstance(given, Transactions) else CommittedWindows(
                 segment.file, self._end, partial(segment.planned_log, given))
         done = self._start
-        for columns, position in self._positioned(hidden):
+        for columns, position in self._positioned(segment, hidden):
             yield columns
             if self._progress is not None:
                 self._progress(position - done)
                 done = position
 
-    def _positioned(self, hidden: Transactions | CommittedWindows | None) -> Iterator[tuple[RecordColumns, int]]:
-        """(RecordColumns, position after them) for each window in turn."""
-        segment, fields, bounds = self._segment, self._fields, self._bounds
+    def _positioned(
+        self, segment: LogSegment, hidden: Transactions | CommittedWindows | None
+    ) -> Iterator[tuple[RecordColumns, int]]:
+        """(RecordColumns, position after them) for each window in turn. segment: held."""
+        fields, bounds = self._fields, self._bounds
         keep = self._errors == "keep"
         verify = self._options.get("verify_crc", True)
         options = self._options | {"verify_crc": verify and not keep}  # the scanner has checked it
@@ -231,7 +233,7 @@ class _Range:
         if bounds.reaches(scanner.last):
             self.tail, self.tail_is_zeros = scanner.tail, scanner.tail_is_zeros
         if scanner.ended and (self._end is None or self._plan_end == segment.size):
-            segment.note_tail(scanner.tail)
+            self._segment.note_tail(scanner.tail)
         if self.tail is not None and self._strict_tail:
             yield _tail_columns(segment, self.tail, fields, keep), segment.size
 
@@ -302,23 +304,22 @@ def gather_all(
     read_bytes = KEPT_BYTES if options.get("views") else WINDOW_BYTES
     keep, verify = errors == "keep", options.get("verify_crc", True)
 
-    def scan(segment: LogSegment, end: int | None = None) -> Scanner:
-        return segment.scan(
+    def opened(segment: LogSegment, end: int | None) -> tuple[LogSegment, Scanner]:
+        held = segment.held()
+        return held, held.scan(
             bounds, end=end, size=end, search=keep, verify=keep and verify, checked=verify, read_bytes=read_bytes)
 
-    scanners: list[Scanner] = []  # of the first segments: each holds its file open
+    first: list[tuple[LogSegment, Scanner]] = []  # segments, with their files open
     ends: list[int | None] = []  # of all
-    hidden: list[Transactions | None] = []
+    hidden: list[Transactions | None] = [None] * len(segments)
     plans, total = ReadPlans(), 0
     for segment in segments:
-        plan = plans.of(segment) if committed else None
-        end = None if plan is None else plan.end_of(segment)
-        scanner = scan(segment, end)
-        total += (segment.size if end is None else end) - scanner.begin()
-        if len(scanners) < _MOST_OPEN:
-            scanners.append(scanner)
+        end = plans.of(segment).end_of(segment) if committed else None
+        held, scanner = opened(segment, end)
+        total += max(0, (held.size if end is None else end) - scanner.begin())
+        if len(first) < _MOST_OPEN:
+            first.append((held, scanner))
         ends.append(end)
-        hidden.append(None if plan is None else segment.transactions(segment.start_of(bounds), end, plan))
     options["verify_crc"] = verify and not keep  # the scanners have checked it
     bad: list[BadBatch] = []
     tail = None
@@ -326,17 +327,20 @@ def gather_all(
     def windows() -> Iterator[tuple[memoryview, int, int]]:
         nonlocal tail
         for number, segment in enumerate(segments):
-            scanner = scanners[number] if number < len(scanners) else scan(segment, ends[number])
+            end = ends[number]
+            held, scanner = first[number] if number < len(first) else opened(segment, end)
+            if committed:
+                hidden[number] = held.transactions(held.start_of(bounds), end, plans.of(segment))
             for window in _within(scanner, bounds):
                 if window.bad is not None:
-                    bad.extend(_bad_columns(segment, window, fields, keep, number).bad)
+                    bad.extend(_bad_columns(held, window, fields, keep, number).bad)
                     continue
                 yield window.data, number, window.position
                 del window
             found = scanner.tail if bounds.reaches(scanner.last) else None
             tail = found or tail
             if found is not None and strict_tail:
-                bad.extend(_tail_columns(segment, found, fields, keep, number).bad)
+                bad.extend(_tail_columns(held, found, fields, keep, number).bad)
 
     columns = _gathered(
         segments, windows(), fields, bounds, hidden, committed=committed, errors=errors, total=total, **options)
