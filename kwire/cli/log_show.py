@@ -201,7 +201,8 @@ def _show_batches(directory: LogDirectory, rows: Records, as_lines: bool) -> Non
 
     def found() -> Iterator[tuple[Any, Any]]:
         for segment in segments_in(directory, rows.span):
-            batches = segment.batches(segment.start_of(bounds), errors=rows.damage.errors)
+            held = segment.held()
+            batches = held.batches(held.start_of(bounds), errors=rows.damage.errors)
             for batch in batches:
                 if isinstance(batch, BadBatch):
                     rows.damage.take(batch)

@@ -51,7 +51,7 @@ def end_of(segment: LogSegment) -> tuple[int, int] | None:
     Read are the headers from the last entry of the .index on, or from the first batch of a piece at the end that grows
     until it holds one.
     """
-    for scanner in _scanners(segment):
+    for scanner in _scanners(segment.held()):
         end, latest = None, -1
         with suppress(CorruptBatchError):  # truncated meanwhile
             for window in scanner:
