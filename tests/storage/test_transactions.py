@@ -10,9 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kwire import Record
+from kwire import LimitError, Record
 from kwire.storage import LogDirectory, LogSegment
 from kwire.storage.batches import scanner
+from kwire.storage.isolation import transactions
 from kwire.storage.isolation.transactions import FirstMarkers, Transactions
 from tests.storage.making import aborted_index, batch, in_transaction, marker, offsets, producer_snapshot, write_segment
 
@@ -324,3 +325,14 @@ def test_a_batch_with_a_wrong_offset_does_not_hide_those_of_other_transactions(o
     segment, wanted = LogSegment(path), [*range(1, 4), *range(15, 18)]
     assert offsets(segment.read(committed=True)) == wanted
     assert pa.table(segment.columns(("offset",), committed=True))["offset"].to_pylist() == wanted
+
+
+def test_batches_out_of_order_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is noted alone, unlike those of a transaction whose offsets ascend."""
+    monkeypatch.setattr(transactions, "MOST_ABORTED", 20)
+    made = [in_transaction(base, 7, 1) for base in (1000, 1001, *[5] * 30)]
+    path = write_segment(tmp_path / "t-0", 0, made[:22], indexes=False)
+    assert LogSegment(path).transactions().open == [(7, 1000)]
+    path.write_bytes(b"".join(made))
+    with pytest.raises(LimitError, match="too many aborted transactions in one segment"):
+        LogSegment(path).transactions()

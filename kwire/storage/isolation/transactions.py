@@ -213,6 +213,12 @@ def find_transactions(
     markers: dict[int, array[int]] = {}  # of listed producers: 2 * offset, plus 1 for a commit
     producers: dict[int, _Producer] = {}  # with batches in the range
     around: set[tuple[int, int, int]] = set()  # the entries around batches
+    odd_ones = 0  # batches of ongoing transactions that are out of order
+
+    def leave_out(mine: _Producer, offset: int) -> None:
+        nonlocal odd_ones
+        mine.odd.append(offset)
+        odd_ones += 1
 
     def in_order(producer: int, mine: _Producer, offset: int) -> bool:
         """Is the next offset of a producer in order? If the one before it is too large, that one was not."""
@@ -223,13 +229,14 @@ def find_transactions(
         elif mine.ended is not None:  # the marker
             aborted[mine.ended] = (*aborted[mine.ended][:2], mine.until)
         elif mine.first is not None:
-            mine.odd.append(mine.last)
+            leave_out(mine, mine.last)
             newest[producer] = mine.before
             mine.first = None if mine.first == mine.last else mine.first
         mine.last, mine.ended = offset, None
         return True
 
     def settle(producer: int, offset: int, kind: int) -> None:
+        nonlocal odd_ones
         if offset >= 0 and producer in listed():
             markers.setdefault(producer, array("Q")).append(offset << 1 | (kind == COMMIT))
         mine = producers.get(producer)
@@ -241,6 +248,7 @@ def find_transactions(
                 mine.ended, mine.until = len(aborted) if is_last else None, newest[producer]
                 aborted.append((producer, mine.first, offset if is_last else mine.until))
             aborted.extend((producer, odd, odd) for odd in mine.odd)
+        odd_ones -= len(mine.odd)
         mine.first, mine.odd = None, []
 
     reached = start
@@ -254,7 +262,7 @@ def find_transactions(
             if mine is None:
                 mine = producers[producer] = _Producer()
             if not in_order(producer, mine, base):
-                mine.odd.append(base)
+                leave_out(mine, base)
                 if producer not in pending:  # it begins after what was seen before, whatever its offset says
                     pending[producer] = newest[producer] = mine.last + 1
             else:
@@ -266,7 +274,7 @@ def find_transactions(
                 mine.entry = entry
                 around.add((producer, *entry))
         bounded(len(producers), file, "producers with transactions in one segment", MOST_PRODUCERS)
-        bounded(len(aborted), file, "aborted transactions in one segment", MOST_ABORTED)
+        bounded(len(aborted) + odd_ones, file, "aborted transactions in one segment", MOST_ABORTED)
     for marker in after(pending, newest, max(end, reached)):
         settle(*marker)
     for producer in pending:  # the batches after its first one are left out as open
