@@ -24,15 +24,17 @@ from kwire.cli import main
 from kwire.storage import LogDirectory, LogSegment, discover, resync
 from kwire.storage.batches.batch_header import examine
 from kwire.storage.batches.scanner import Scanner
+from kwire.storage.isolation import planned_log
 from kwire.storage.places import filesystem
 from kwire.storage.places.discovery import by_partition
 from kwire.storage.places.filesystem import LocalFile
+from kwire.storage.reading import read_plan
 from kwire.storage.reading import stats as stats_module
 from kwire.storage.reading import verify as verify_module
 from kwire.storage.reading.segment_summaries import following, summarize_partitions, summarize_segments
 from kwire.storage.reading.verify import verify_partition
 from tests.storage.changing import COUNT, STEPS, WAYS, change, content
-from tests.storage.making import batch, write_segment
+from tests.storage.making import aborted_index, batch, in_transaction, producer_snapshot, write_segment
 from tools.places import ROOT
 
 MODULE = (sys.executable, "-m", "tests.storage.changing")
@@ -345,3 +347,30 @@ def test_stats_of_a_segment_that_is_deleted_meanwhile(
     out, err = capsys.readouterr()
     assert json.loads(out)["records"] == 6
     assert err == f"kwire: {paths[1]}: deleted since its folder was listed\n"
+
+
+@pytest.mark.parametrize("kind", [".txnindex", ".snapshot"])
+def test_a_pipe_that_takes_the_place_of_a_listed_side_file_is_not_waited_for(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "t-0"
+    path = write_segment(folder, 0, [in_transaction(0, 7)])
+    aborted_index(path, [(7, 0, 3, 4)])
+    write_segment(folder, 3, [batch(3)])
+    side = path.with_suffix(kind) if kind == ".txnindex" else producer_snapshot(folder, 3, {7: 0})
+    inner = planned_log.names_beside
+
+    def listed(*arguments: Any) -> Any:
+        found = inner(*arguments)
+        if side.is_file():
+            side.unlink()
+            os.mkfifo(side)
+        return found
+
+    monkeypatch.setattr(read_plan, "names_beside", listed)
+    signal.alarm(20)  # else it would wait for ever
+    try:
+        with pytest.raises(OSError, match="is no file any more, but a pipe or a device"):
+            list(LogDirectory(tmp_path)["t", 0].read(committed=True))
+    finally:
+        signal.alarm(0)

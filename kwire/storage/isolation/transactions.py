@@ -30,7 +30,8 @@ _fields = Struct(BATCH_FORMAT).unpack_from
 class Transactions(NamedTuple):
     """The transactions that read_committed leaves out of a part of a partition; plain data, pickles, small.
 
-    aborted: (producer id, first offset, offset of the abort marker), ascending;
+    aborted: (producer id, first offset, offset of the abort marker, or of the last batch where the marker's is out of
+    order), ascending; a batch whose own offset is out of order is a range of its own;
     open: (producer id, first offset) of transactions without a marker, ascending: all transactional batches of that
     producer from that offset on are left out.
     """

@@ -256,7 +256,7 @@ def small_file(
     Raises LimitError for more than `most`, DecodeError (.file) for fewer bytes than its size: a part of an index would
     be taken for all of it.
     """
-    file = open_file(path, options).held()
+    file = open_file(path, options, size).held()  # listed: it is no pipe, which would be waited for
     size = file.size() if size < 0 else size
     if size > most:
         raise located(LimitError("too large for a checkpoint file", limit=most, needed=size), file.path)
