@@ -157,6 +157,7 @@ def test_an_abandoned_task_keeps_nothing_and_the_next_attempt_gives_the_same_row
         assert len(tasks) == 2
         for task in tasks:
             sent = pickle.dumps((reader, task))
+            gc.collect()  # of other tests: what they left open
             open_before, whole = len(os.listdir("/proc/self/fd")), None
             for attempt in range(3):
                 one, part = pickle.loads(sent)
