@@ -47,7 +47,8 @@ def internal_batches(
     __transaction_state. options: as read_internal_topic. Raises as it does; ValueError for another table; ImportError
     that names the extra if pyarrow is missing.
     """
-    if not 0 < check_int(rows, "rows") <= _MOST_ROWS:
+    most = check_int(rows, "rows")  # read once: it may be an object of any class
+    if not 0 < most <= _MOST_ROWS:
         raise ValueError(f"rows must be from 1 to {_MOST_ROWS}, not {brief(rows)}")
     schema = table_schema(table)
 
@@ -59,7 +60,7 @@ def internal_batches(
                     if row is not None:
                         yield row
 
-    yield from arrow_batches(schema, found(), rows)
+    yield from arrow_batches(schema, found(), most)
 
 
 def arrow_batches(schema: Any, rows: Iterable[Sequence[Any]], most: int = BATCH_ROWS) -> Iterator[Any]:
