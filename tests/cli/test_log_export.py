@@ -161,6 +161,19 @@ def test_hours_and_to_parquet(logs: Path, tmp_path: Path, capsys: pytest.Capture
     assert (out / "date=2023-11-14" / "hour=22" / "partition=3" / "part-00000.parquet").is_file()
 
 
+def test_rows_that_wait_for_their_hour_keep_no_others_in_memory(tmp_path: Path) -> None:
+    """A slice of 150 KB kept its whole batch of 6 MB."""
+    schema = pa.schema([("timestamp", pa.timestamp("ms", "UTC")), ("value", pa.binary())])
+    times = [0] * 5850 + [3_600_000] * 150
+    rows = pa.RecordBatch.from_arrays([pa.array(times, schema[0].type), [b"v" * 1000] * 6000], schema=schema)
+    files = record_tables._Dataset(str(tmp_path), ["hour"], "parquet", None, 131072, schema)
+    before = pa.total_allocated_bytes()
+    for _ in range(30):
+        files.add(rows, {})
+    assert pa.total_allocated_bytes() - before < 2 * files._waiting + (8 << 20)
+    files.abandon()
+
+
 def test_hours_alone_are_24_folders_however_many_days_there_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,10 +31,11 @@ from kwire.storage.places.filesystem import LocalFile
 from kwire.storage.reading import read_plan
 from kwire.storage.reading import stats as stats_module
 from kwire.storage.reading import verify as verify_module
+from kwire.storage.reading.segment import as_written
 from kwire.storage.reading.segment_summaries import following, summarize_partitions, summarize_segments
 from kwire.storage.reading.verify import verify_partition
 from tests.storage.changing import COUNT, STEPS, WAYS, change, content
-from tests.storage.making import aborted_index, batch, in_transaction, producer_snapshot, write_segment
+from tests.storage.making import aborted_index, batch, in_transaction, marker, producer_snapshot, write_segment
 from tools.places import ROOT
 
 MODULE = (sys.executable, "-m", "tests.storage.changing")
@@ -374,3 +375,27 @@ def test_a_pipe_that_takes_the_place_of_a_listed_side_file_is_not_waited_for(
             list(LogDirectory(tmp_path)["t", 0].read(committed=True))
     finally:
         signal.alarm(0)
+
+
+def test_a_transaction_that_goes_past_the_range_ends_in_the_file_that_is_read(tmp_path: Path) -> None:
+    """Its marker was looked for at the same byte of a cleaned file: the next transaction's end counted as its own."""
+    before = [batch(base, size=300) for base in range(0, 1200, 3)]
+    aborted = [in_transaction(1200, 1, size=300), in_transaction(1203, 1, size=300), marker(1206, 1, False)]
+    after = [batch(1207, size=300), batch(1210, size=300)]
+    path = write_segment(tmp_path / "t-0", 0, [*before, *aborted, *after], indexes=False)
+    write_segment(tmp_path / "t-0", 1213, [in_transaction(1213, 1), marker(1216, 1, True)], indexes=False)
+    found = list[int]()
+    for columns in LogSegment(path).column_batches(["offset"], committed=True, rows=300, end_offset=1204):
+        found += columns["offset"].to_pylist()
+        cleaned = path.with_suffix(".swap")
+        cleaned.write_bytes(b"".join([*before[300:], *aborted, *after]))
+        os.replace(cleaned, path)
+    assert found == list(range(1200))
+
+
+def test_the_last_segment_may_be_gone_where_its_written_end_is_asked_for(tmp_path: Path) -> None:
+    path = write_segment(tmp_path / "t-0", 0, [batch(0)])
+    files = [file._replace(beside=None) for file in discover(str(path))]
+    assert files[0].size > 0
+    path.unlink()
+    assert as_written(files) == files

@@ -130,7 +130,8 @@ class CommittedWindows:
     def _decide(self, asked: dict[int, int], position: int | None) -> bool:
         """Settle pending transactions by what the log says; False if the heads of the range would have to tell."""
         assert self._log is not None
-        outcomes = self._log.outcomes(self._number, asked, position)
+        rest = None if position is None else (self._file, position)
+        outcomes = self._log.outcomes(self._number, asked, rest)
         for producer, kind in outcomes.items():
             self._settle(producer, kind)
         return len(outcomes) == len(asked)
@@ -151,7 +152,7 @@ class CommittedWindows:
             pending: dict[int, int], newest: dict[int, int], position: int
         ) -> Iterator[tuple[int, int, int]]:
             asked = {producer: newest[producer] for producer in pending}
-            for producer, kind in log.outcomes(number, asked, position).items():
+            for producer, kind in log.outcomes(number, asked, (self._file, position)).items():
                 if kind is not None:
                     yield producer, _LAST_OFFSET, kind
 

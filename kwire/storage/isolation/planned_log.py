@@ -62,15 +62,12 @@ class LogEnd(NamedTuple):
 class PlannedSegment:
     """A segment of a planned log: its markers and its .txnindex, read when needed.
 
-    limit: bytes of it that count, None: all; size: the same, or as its folder was listed, -1: not known.
-    names: file name -> bytes of what is in its folder.
+    limit: bytes of it that count, None: all. names: file name -> bytes of what is in its folder.
     """
 
     def __init__(self, path: str, base_offset: int, file: File, names: dict[str, int],
                  options: dict[str, Any] | None, limit: int | None = None) -> None:
         self.path, self.base_offset, self.file, self.limit = path, base_offset, file, limit
-        listed = -1 if path.endswith(".gz") else names.get(path.rpartition("/")[2], -1)
-        self.size = listed if limit is None else limit
         self._names, self._options = names, options
 
     @once
@@ -131,7 +128,8 @@ class PlannedLog:
         self._numbers = {segment.path.rpartition("/")[2]: number for number, segment in enumerate(segments)}
         self._suffix = len(segments), AbortedByIndex(())  # the .txnindex files from that segment on
         self._told: tuple[tuple[int, int], tuple[list[PlannedSegment], bool]] = (-1, -1), ([], True)  # see _telling
-        self._ends: dict[int, tuple[int, set[int]]] = {}  # segment -> a byte, and the producers with markers after it
+        # segment and its bytes -> one of them, and the producers with markers after it
+        self._ends: dict[tuple[int, int], tuple[int, set[int]]] = {}
 
     @once
     def _markers(self) -> LaterMarkers:
@@ -191,14 +189,15 @@ class PlannedLog:
         return max(0, bisect_right(self._bases, offset) - 1)
 
     def outcomes(
-        self, number: int, pending: dict[int, int], position: int | None = None
+        self, number: int, pending: dict[int, int], rest: tuple[File, int] | None = None
     ) -> dict[int, int | None]:
         """How the transactions end that are ongoing at a byte of a segment, as far as that is known.
 
         pending: producer id -> offset of one of the transaction's batches before that byte. The result by producer:
-        ABORT, COMMIT, or None for one without an end in the log. position: that byte, from which heads are read if
-        nothing else tells; None: without reading heads of this segment, producers for whom that would be needed are
-        left out of the result. Raises LimitError for more than MOST_PRODUCERS or MOST_ABORTED.
+        ABORT, COMMIT, or None for one without an end in the log. rest: the file that is read, held open, and that byte
+        of it, from which heads are read if nothing else tells; None: without reading heads of this segment, producers
+        for whom that would be needed are left out of the result. Raises LimitError for more than MOST_PRODUCERS or
+        MOST_ABORTED.
         """
         found: dict[int, int | None] = {}
         here: dict[int, int] = {}
@@ -211,8 +210,8 @@ class PlannedLog:
                 found[producer] = self._by_heads(since, producer, offset)
             else:
                 here[producer] = offset
-        if position is not None and here:
-            ends = self._ends_after(number, position, here)
+        if rest is not None and here:
+            ends = self._ends_after(number, *rest, here)
             for producer, offset in here.items():
                 kind = ends.get(producer)
                 found[producer] = self._by_heads(number + 1, producer, offset) if kind is None else kind
@@ -276,15 +275,18 @@ class PlannedLog:
                 count, segment.file, "aborted transactions in one partition", transactions.MOST_ABORTED)
             yield from segment.entries
 
-    def _ends_after(self, number: int, position: int, pending: Iterable[int]) -> dict[int, int]:
-        """The kinds of the first markers after a byte of a segment, by producer.
+    def _ends_after(self, number: int, file: File, position: int, pending: Iterable[int]) -> dict[int, int]:
+        """The kinds of the first markers after a byte of a segment, by producer. file: it, held open.
 
         Ranges of one segment ask one after the other: once its rest was read in vain, it is not read again for those
         who have no marker in it.
         """
-        segment, known = self.segments[number], self._ends.get(number)
-        if 0 <= segment.size <= position:
+        segment, size = self.segments[number], file.size()
+        if segment.limit is not None:
+            size = min(size, segment.limit)
+        if size <= position:
             return {}
+        known = self._ends.get((number, size))  # compaction may have put a file of another size there
         left = set(pending)
         if known is not None and position >= known[0]:
             left &= known[1]
@@ -292,9 +294,9 @@ class PlannedLog:
             return {}
         found: dict[int, int] = {}
         seen: set[int] = set()
-        for producer, _, kind in read_markers(segment.file, position, segment.limit):
+        for producer, _, kind in read_markers(file, position, segment.limit):
             seen.add(producer)
-            transactions.bounded(len(seen), segment.file, "producers with transactions in one segment",
+            transactions.bounded(len(seen), file, "producers with transactions in one segment",
                                  transactions.MOST_PRODUCERS)
             if producer in left:
                 found[producer] = kind
@@ -304,7 +306,7 @@ class PlannedLog:
         if known is None or position < known[0]:
             if len(self._ends) >= _KEPT:
                 self._ends = {}
-            self._ends[number] = (position, seen)
+            self._ends[number, size] = (position, seen)
         return found
 
 

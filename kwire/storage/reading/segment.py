@@ -666,5 +666,10 @@ def open_listed(file: SegmentFile, options: dict[str, Any] | None = None) -> Log
 def as_written(files: Sequence[SegmentFile]) -> Sequence[SegmentFile]:
     """The segments of a partition as they were listed, the last one without the zeros that a broker will write over."""
     last = files[-1]
-    end = None if last.size < 0 else written(open_listed(last), listed=last.size)[1]
+    if last.size < 0 or is_url(last.path):
+        return files
+    try:
+        end = written(open_listed(last), listed=last.size)[1]
+    except OSError:  # deleted since it was listed, or may not be read: who reads it says so
+        return files
     return files if end is None else [*files[:-1], last._replace(size=end)]

@@ -540,14 +540,14 @@ class _Dataset:
         if "date" not in self._by:  # records of all days are in 24 folders
             units = compute.subtract(units, compute.multiply(compute.divide(units, 24), 24))
         order = compute.sort_indices(units)  # it is stable
-        ordered, batch, start = units.take(order).to_pylist(), batch.take(order), 0
-        for number, run in groupby(ordered):
+        start = 0
+        for number, run in groupby(units.take(order).to_pylist()):
             count = sum(1 for _ in run)
             moment = None if number is None else datetime.fromtimestamp(number * unit // 1000, UTC)
             yield {
                 "date": None if moment is None else f"{moment:%Y-%m-%d}",
                 "hour": None if moment is None else f"{moment:%H}",
-            }, batch.slice(start, count)
+            }, batch.take(order.slice(start, count))  # a copy: a slice would keep the whole batch
             start += count
 
     def _write(self, folder: str) -> None:
