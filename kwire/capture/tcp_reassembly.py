@@ -77,7 +77,7 @@ class _Tracked:
         if not segment.syn:
             return self.ended and self._is_foreign(segment, flow)
         if flow.next is None and not flow.late:
-            return False
+            return self.conversation is not None  # which side is the client was decided without this one
         start = flow.unwrap(segment.seq) + 1
         if flow.syn:
             return start != self.starts[segment.source]
@@ -127,7 +127,8 @@ class _Tracked:
             self.starts[segment.source] = seq + 1
             if flow.next is None:
                 flow.next = seq + 1
-        self.client = segment.target if segment.ack is not None else segment.source
+        if self.conversation is None:  # else it is decided which side's bytes are requests
+            self.client = segment.target if segment.ack is not None else segment.source
         if segment.ack is not None and back.next is None:
             back.next, back.syn = back.unwrap(segment.ack), True
             self.starts[segment.target] = back.next

@@ -520,3 +520,19 @@ def test_a_search_where_views_of_the_splitter_s_buffer_live_on(monkeypatch: pyte
     for data in (b"what?", b"\0\0\0\x09?", b"what is it?", b"\0\0\0\x05!yes.", b"\0\0\0\x04more"):
         splitter.feed(data, None)
     assert frames == [b"!yes.", b"more"] and lost == [21]
+
+
+def test_a_client_after_only_the_server_was_seen_is_the_client(tmp_path: Path) -> None:
+    """Both connections counted as one whose sides changed: the broker was the client of what came after."""
+    server = ("10.0.0.1", 61000)  # the higher port
+    old, new = Talk(server=server, first=5000), Talk(server=server, first=900_000)
+    for number in range(70):
+        old.say(False, kwire.pack_frame(metadata(number)[1]))
+    new._add(True, SYN)  # the answer to it is not in the capture
+    new.seq[False] += 1
+    for number in range(8):
+        new.exchange(*metadata(number))
+    packets = [old.packet(one) for one in old.packets if not one[0]] + new.bytes()
+    exchanges, _ = read(write_pcap(tmp_path / "c.pcap", packets))
+    answered = [one for one in exchanges if one.outcome == "answered"]
+    assert len(answered) == 8 and {one.connection.client for one in answered} == {"10.0.0.7:51234"}
