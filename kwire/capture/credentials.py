@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import OrderedDict
 
 _PIECE = 8  # bytes of a secret, too many to match by chance
 _SHORT = 128  # bytes of a secret of which every piece is kept; of a longer one each eighth
@@ -19,7 +20,8 @@ class Credentials:
     """Secrets of SASL tokens, in pieces of eight bytes; at most 64 KiB of long ones, after which the oldest go."""
 
     def __init__(self) -> None:
-        self._pieces: dict[int, None] = {}  # by age; as numbers in this processor's byte order
+        # by age, whose first is found at once; as numbers in this processor's byte order
+        self._pieces: OrderedDict[int, None] = OrderedDict()
 
     def add(self, token: bytes, mechanism: str | None = None) -> None:
         """Keep every eight bytes in a row of a SASL token's secret; of a long one only each eighth of these.
@@ -33,7 +35,7 @@ class Credentials:
                 self._pieces.pop(piece, None)
                 self._pieces[piece] = None
         while len(self._pieces) > _MOST_PIECES:
-            del self._pieces[next(iter(self._pieces))]
+            self._pieces.popitem(last=False)
 
     def are_in(self, data: bytes) -> bool:
         """Whether data holds a piece: any 8 bytes of a short secret, any 15 of a long one."""

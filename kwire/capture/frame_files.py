@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import zlib
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -143,7 +144,7 @@ def read_frame_file(path: str) -> Iterator[Exchange | Lost]:
     Raises FileNotFoundError, DecodeError for invalid lines, LimitError.
     """
     text, data = pair_of(path)
-    pairings: dict[Any, Pairing] = {}
+    pairings: OrderedDict[Any, Pairing] = OrderedDict()  # whose first is found at once
     held = 0
     lines, frames = _Packed(text), _Packed(data)
     try:
@@ -152,7 +153,7 @@ def read_frame_file(path: str) -> Iterator[Exchange | Lost]:
             pairing = pairings.get(row["conn"])
             if pairing is None:
                 if len(pairings) >= _MOST_CONNECTIONS:
-                    oldest = pairings.pop(next(iter(pairings)))
+                    _, oldest = pairings.popitem(last=False)
                     held -= oldest.held
                     yield from _closed(oldest)
                 connection = Connection(text, len(pairings), row.get("client"), row.get("server"))
