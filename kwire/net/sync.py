@@ -199,7 +199,7 @@ class SyncConnection:
     def _asked(self, call: _Call[Any]) -> _Loop | None:
         """The loop that runs, after it was asked to begin a call; None if none does."""
         loop = self._loop
-        if loop is None or loop.failure is not None:
+        if loop is None or loop.has_ended:
             return None
         loop.ask(call)
         return loop
@@ -309,7 +309,7 @@ class _Loop:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._gone: SimpleQueue[None] = SimpleQueue()  # gets an item when the thread ends
-        self._has_ended = False
+        self.has_ended = False  # also where it could not run, or what it ran ended the thread, as SystemExit does
         self.failure: BrokerConnectionError | None = None  # why the thread could not run the loop
         self._loop = asyncio.SelectorEventLoop()
         self._calls: dict[Coroutine[Any, Any, Any], _Call[Any]] = {}
@@ -341,7 +341,7 @@ class _Loop:
             try:
                 self._loop.close()
             finally:
-                self._has_ended = True
+                self.has_ended = True
                 self._gone.put(None)
 
     def wait(self, closing: _Call[None]) -> None:
@@ -350,7 +350,7 @@ class _Loop:
         asyncio loses the end of a task where it finds no memory: then the thread ends without it.
         """
         until = math.inf  # it has not begun: a callback of the user may run
-        while not self._has_ended:
+        while not self.has_ended:
             try:
                 self._gone.get(timeout=_TURN)
             except Empty:

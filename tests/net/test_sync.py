@@ -212,6 +212,24 @@ def test_a_callback_that_calls_its_own_connection_is_refused() -> None:
     assert len(errors) == 2 and "waits for it" in errors[0]
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
+def test_a_callback_that_ends_the_thread_ends_one_call(error: type[BaseException]) -> None:
+    """asyncio lets these out of its loop: each later call said that the connection was closed."""
+    def callback() -> str:
+        if errors:
+            raise errors.pop()
+        return "good.one."
+
+    errors, broker = [error], Guarded("4.4", "OAUTHBEARER")
+    with serving(broker):
+        connection = connect_sync(broker.address, sasl=callback, timeout=20)
+        with pytest.raises(error):
+            connection.open()
+        with connection:
+            assert connection.send(METADATA) is not None
+
+
 @pytest.mark.quick
 def test_a_loop_without_memory_fails_what_runs_and_goes_on(broker: Broker) -> None:
     """It ended, and who waited for it waited for ever."""
@@ -258,7 +276,7 @@ def test_what_a_loop_has_lost_is_asked_again(broker: Broker, lost: int) -> None:
         connection.send(METADATA)
         assert len(dropped) == lost
         dropped.clear()
-    assert len(dropped) == lost and loop._has_ended  # of close
+    assert len(dropped) == lost and loop.has_ended  # of close
 
 
 def test_a_task_that_never_ends_keeps_nobody(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,7 +294,7 @@ def test_a_task_that_never_ends_keeps_nobody(broker: Broker, monkeypatch: pytest
         connection.send(METADATA)
     loop = connection._loop
     connection.close()
-    assert loop is not None and loop._has_ended
+    assert loop is not None and loop.has_ended
 
 
 def test_where_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
