@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from random import Random
 from typing import Any
 
-from kwire import schema
+from kwire import messages, schema
 from kwire.capture.exchange import Direction
 from kwire.capture.recorder import Recorder
 from kwire.capture.tap import connected, reason
@@ -40,6 +40,7 @@ from kwire.schema.error_codes import ErrorCode
 MOST_LISTENERS = 1_000  # one a broker, and a host at which clients reach this proxy
 MOST_NAMES = 100_000  # of topic ids that are kept, for faults by topic
 MOST_WAITING = 64 << 20  # bytes of the requests of a connection that wait for their responses
+_OVERHEAD = 1024  # bytes that one of them costs beside its own
 _READ_BYTES = 1 << 18
 _HOST = "127.0.0.1"
 _LAST_BYTES = 30.0  # seconds that each side may take to read them
@@ -63,13 +64,23 @@ class _Line:
 class _Asked:
     """A request that waits for its response.
 
-    size: of its frame; request: None if it could not be read; answer: one made here, b"" for none.
+    size: the bytes that it counts for; request: without its message, None if it could not be read; answer: one made
+    here, b"" for none.
     """
 
     size: int
     request: Request | None
     outcome: Outcome
     answer: bytes | None = None
+
+    @classmethod
+    def of(cls, frame: bytes, request: Request | None, outcome: Outcome, answer: bytes | None = None) -> _Asked:
+        """Without the request's message, whose objects may take many times the bytes of the frame."""
+        kept = None if request is None else Request(request.header, _NO_MESSAGE, request.header_version)
+        return cls(len(frame) + len(answer or b"") + _OVERHEAD, kept, outcome, answer)
+
+
+_NO_MESSAGE = messages.RequestHeader()
 
 
 class _Pipeline:
@@ -126,7 +137,7 @@ class Proxy(InThread):
             check_type(clock, Clock, "clock", "a Clock")
         self._target, self._listen = address(target), address(listen, any_port=True)
         self._clock, self._record, self._say = clock or Clock(), record, say
-        self._names: dict[uuid.UUID, str] = {}
+        self._names: OrderedDict[uuid.UUID, str] = OrderedDict()  # whose first is found at once
         self._faults = Faults(self._clock, Random(seed), self._names.get, keep_events)
         self._ports: dict[tuple[Address, str], int] = {}  # (broker, host here) -> its port here
         self._nodes: dict[Address, int] = {}  # broker -> its node id, once it is known
@@ -155,6 +166,7 @@ class Proxy(InThread):
     async def __aenter__(self) -> Proxy:
         self._ports.clear()
         self._servers.clear()
+        self._opening = asyncio.Lock()  # held while a listener for a broker is opened: clients ask at once
         self._ends = False
         self._listen = Address(self._listen.host, await self._open(self._target, self._listen))
         if self._record is not None:
@@ -214,9 +226,9 @@ class Proxy(InThread):
         host = here(client.writer).host
         if broker == self._target:
             return Address(host, self._listen.port)
-        if (broker, host) not in self._ports:
-            port = await self._open(broker, Address(host, 0))
-            self._ports.setdefault((broker, host), port)
+        async with self._opening:
+            if (broker, host) not in self._ports:
+                self._ports[broker, host] = await self._open(broker, Address(host, 0))
         return Address(host, self._ports[broker, host])
 
     async def _serve(self, broker: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -308,12 +320,12 @@ class Proxy(InThread):
         if request is not None and outcome.error is not None:
             answer = pack_frame(encode_response(
                 refusal(request, outcome.error), request.version, correlation_id=request.correlation_id))
-            await asked.add(_Asked(len(frame), request, outcome, answer if request.has_response else b""))
+            await asked.add(_Asked.of(frame, request, outcome, answer if request.has_response else b""))
             async with asked.turn:
                 await self._answer_here(line, client, asked)
             return
         if request is None or request.has_response:
-            await asked.add(_Asked(len(frame), request, outcome))
+            await asked.add(_Asked.of(frame, request, outcome))
         else:
             self._faults.record(request, node, outcome, False)
         write(line.upstream, pack_frame(frame))
@@ -370,13 +382,13 @@ class Proxy(InThread):
                 continue
             broker = Address(row.host, row.port)
             node = next((value for name in _IDS if isinstance(value := getattr(row, name, None), int)), -1)
-            if node >= 0:
-                self._nodes[broker] = node
             row.host, row.port = await self._address_here(broker, client)
+            if node >= 0:  # after it, as there are not more listeners than MOST_LISTENERS
+                self._nodes[broker] = node
         if request.name == "Metadata" and response.version >= 10:
             self._names.update({topic.topic_id: topic.name for topic in message.topics if topic.name})
-            for _ in range(len(self._names) - MOST_NAMES):  # the oldest are forgotten
-                del self._names[next(iter(self._names))]
+            while len(self._names) > MOST_NAMES:  # the oldest are forgotten
+                self._names.popitem(last=False)
         return response.to_bytes()
 
 

@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 import socket
 import ssl
+import time
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -254,7 +256,47 @@ def test_requests_that_are_not_answered_are_not_kept_for_ever(monkeypatch: pytes
             await through(swallow, *[request] * 100, wait=0.5)
 
     asyncio.run(talk())
-    assert len(came) == 9
+    assert len(came) == 4  # each counts for a KiB more, and is kept without its message
+
+
+def test_clients_that_ask_at_once_get_the_same_listeners() -> None:
+    """Each that was answered in one turn had its own: 400 clients and 3 brokers were "too many brokers"."""
+    row = messages.MetadataResponse.MetadataResponseBroker
+    metadata = messages.MetadataResponse(brokers=[row(node_id=at, host="127.0.0.1", port=1 + at) for at in range(3)])
+
+    async def talk() -> None:
+        together = asyncio.Barrier(20)
+
+        async def answer(_: Any) -> Any:
+            await together.wait()
+            return metadata
+
+        async def ask(where: str) -> set[int]:
+            async with connect(where) as connection:
+                return {one.port for one in (await connection.send(messages.MetadataRequest(topics=[]))).brokers}
+
+        async with fake.Broker(RANGES, answer) as broker, Proxy(broker.address) as proxy:
+            ports = await asyncio.gather(*(ask(proxy.bootstrap) for _ in range(20)))
+            assert len(proxy._servers) == 4 and all(one == ports[0] for one in ports)
+
+    asyncio.run(talk())
+
+
+def test_names_of_many_topics_are_forgotten_in_linear_time() -> None:
+    """Of 260,000 topic ids 160,000 were forgotten in 15 seconds, in which no one else was served."""
+    row = messages.MetadataResponse.MetadataResponseTopic
+    topics = [row(name="t", topic_id=uuid.UUID(int=1 + at)) for at in range(260_000)]
+    ranges = {**RANGES, "Metadata": (12, 12)}
+
+    async def talk() -> None:
+        async with fake.Broker(ranges, lambda _: messages.MetadataResponse(topics=topics)) as broker, (
+                Proxy(broker.address)) as proxy, connect(proxy.bootstrap) as connection:
+            await connection.send(messages.MetadataRequest(topics=[]))
+            assert len(proxy._names) == 100_000 and uuid.UUID(int=1) not in proxy._names
+
+    before = time.process_time()
+    asyncio.run(talk())
+    assert time.process_time() - before < 9
 
 
 def test_a_proxy_runs_once_at_a_time() -> None:
