@@ -6,14 +6,13 @@ import asyncio
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from ipaddress import ip_address
 
 from kwire.capture.exchange import Direction
 from kwire.capture.recorder import Recorder, Recording
 from kwire.net.address import Address
 from kwire.net.dialing import dial
-from kwire.net.listening import ACCEPTED_AT_ONCE, close_server, let_clients_wait, naming
-from kwire.net.streams import here, there, write, write_eof
+from kwire.net.listening import ACCEPTED_AT_ONCE, close_server, leads_to, let_clients_wait, naming
+from kwire.net.streams import there, write, write_eof
 
 _BLOCK = 1 << 16
 _CONNECT = 30  # seconds
@@ -80,20 +79,16 @@ class Tap:
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection until it ends."""
         try:
-            broker, to_broker = await connected(*self.target)
+            broker, to_broker = await connected(*self.target, self._refuse_itself)
         except (OSError, TimeoutError) as error:
             self.say(f"{Address(*self.target)}: {reason(error)}")
             return
         try:
-            loops = self._is_here(to_broker)
+            self._refuse_itself(there(to_broker))  # its name was not looked up here (uvloop)
             client = str(there(writer))
         except OSError as error:  # one of the two was reset at once
             to_broker.transport.abort()
             self.say(f"{Address(*self.target)}: {reason(error)}")
-            return
-        if loops:
-            to_broker.transport.abort()
-            self.say(f"{Address(*self.target)}: it is where the tap itself listens")
             return
         recording = self.recorder.open(client, str(Address(*self.target)))
         pumps = [
@@ -113,12 +108,10 @@ class Tap:
             to_broker.transport.abort()
             self.recorder.end(recording)
 
-    def _is_here(self, to_broker: asyncio.StreamWriter) -> bool:
-        """Does a connection lead to the tap itself, which would connect again and again?"""
-        (host, port), own = there(to_broker), here(to_broker).host
-        listens = [name.getsockname()[:2] for name in self._server.sockets]
-        return (host, port) in listens or (host == own and any(
-            port == at and ip_address(where).is_unspecified for where, at in listens))
+    def _refuse_itself(self, broker: Address) -> None:
+        """Raise OSError for an address that leads to the tap itself, which would connect again and again."""
+        if any(leads_to(broker, Address(*one.getsockname()[:2])) for one in self._server.sockets):
+            raise OSError("it is where the tap itself listens")
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, recording: Recording,
                     direction: Direction) -> None:
@@ -132,11 +125,16 @@ class Tap:
             write_eof(writer)
 
 
-async def connected(host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A proxy's connection to a broker. Raises OSError, TimeoutError after 30 seconds."""
+async def connected(
+    host: str, port: int, check: Callable[[Address], None] = lambda address: None
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A proxy's connection to a broker. check: called with each address of the host before it is tried.
+
+    Raises OSError, TimeoutError after 30 seconds, what check raises.
+    """
     try:
         async with asyncio.timeout(_CONNECT):  # wait_for of Python 3.11 loses a cancellation in its last turn
-            return await dial(host, port, _CONNECT, limit=_BLOCK)
+            return await dial(host, port, _CONNECT, check, limit=_BLOCK)
     except (ValueError, OverflowError):  # a broker said a host name that IDNA refuses, or a port out of range
         raise OSError("invalid host name or port") from None
 

@@ -32,7 +32,7 @@ from kwire.fleet.faults import Fault, Faults, Outcome
 from kwire.fleet.loop_thread import InThread
 from kwire.fleet.refusals import refusal
 from kwire.net.address import Address, address
-from kwire.net.listening import ACCEPTED_AT_ONCE, close_server, let_clients_wait, naming
+from kwire.net.listening import ACCEPTED_AT_ONCE, close_server, leads_to, let_clients_wait, naming
 from kwire.net.streams import here, there, write
 from kwire.schema import Field, api_keys
 from kwire.schema.error_codes import ErrorCode
@@ -81,6 +81,14 @@ class _Asked:
 
 
 _NO_MESSAGE = messages.RequestHeader()
+
+
+class _OwnAddressError(OSError):
+    """An address leads to a listener of the proxy itself. broker: what that stands for."""
+
+    def __init__(self, broker: Address) -> None:
+        super().__init__("it is where the proxy itself listens")
+        self.broker = broker
 
 
 class _Pipeline:
@@ -140,6 +148,7 @@ class Proxy(InThread):
         self._names: OrderedDict[uuid.UUID, str] = OrderedDict()  # whose first is found at once
         self._faults = Faults(self._clock, Random(seed), self._names.get, keep_events)
         self._ports: dict[tuple[Address, str], int] = {}  # (broker, host here) -> its port here
+        self._brokers: dict[Address, Address] = {}  # where a listener is -> its broker
         self._nodes: dict[Address, int] = {}  # broker -> its node id, once it is known
         self._servers: list[asyncio.Server] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -165,6 +174,7 @@ class Proxy(InThread):
 
     async def __aenter__(self) -> Proxy:
         self._ports.clear()
+        self._brokers.clear()
         self._servers.clear()
         self._opening = asyncio.Lock()  # held while a listener for a broker is opened: clients ask at once
         self._ends = False
@@ -218,6 +228,7 @@ class Proxy(InThread):
             server.close()
             raise
         self._servers.append(server)
+        self._brokers.update({Address(*one.getsockname()[:2]): broker for one in server.sockets})
         port: int = server.sockets[0].getsockname()[1]
         return port
 
@@ -234,7 +245,7 @@ class Proxy(InThread):
     async def _serve(self, broker: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         upstream: asyncio.StreamWriter | None = None
         try:
-            answers, upstream = await connected(*broker)
+            answers, upstream = await self._connected(broker)
         except (OSError, TimeoutError) as error:
             self._say(f"{broker}: {reason(error)}")
         except asyncio.CancelledError:
@@ -245,6 +256,26 @@ class Proxy(InThread):
         finally:
             if upstream is not None:
                 upstream.transport.abort()
+
+    async def _connected(self, broker: Address) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection to a broker. Raises OSError, TimeoutError.
+
+        One that names this proxy as its own address (advertised.listeners) is the one that this proxy stands for there.
+        """
+        named = {broker}
+        while True:
+            try:
+                return await connected(*broker, self._refuse_itself)
+            except _OwnAddressError as own:
+                broker = own.broker
+                if broker in named:
+                    raise
+                named.add(broker)
+
+    def _refuse_itself(self, address: Address) -> None:
+        for listener, broker in self._brokers.items():
+            if leads_to(address, listener):
+                raise _OwnAddressError(broker)
 
     async def _converse(self, line: _Line) -> None:
         """Pass on both directions until one of them ends."""

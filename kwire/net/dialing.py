@@ -7,26 +7,30 @@ import errno
 import socket
 import ssl
 from _thread import start_new_thread
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from kwire.net.address import Address
 from kwire.net.posting import post
 from kwire.net.waiting import turn
 
 
 async def dial(
-    host: str, port: int, seconds: float, **options: Any
+    host: str, port: int, seconds: float, check: Callable[[Address], None] = lambda address: None, **options: Any
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Connect to the first address of a host that answers; the options are those of asyncio.open_connection.
 
     seconds: the time that the caller gives to all; each address but the last has a share of it, as one that is down
-    may say nothing. Raises what asyncio.open_connection raises; an error of TLS at the first address; ValueError.
+    may say nothing. check: called with each address before it is tried. Raises what asyncio.open_connection raises; an
+    error of TLS at the first address; what check raises; ValueError.
     """
     if "\0" in host:  # a broker's metadata names it; a resolver would ask for what is before it
         raise ValueError("a host name with a NUL")
     *others, last = await _addresses(host)
     for address in others:
+        check(Address(address, port))
         try:
             async with asyncio.timeout(turn(seconds)):
                 return await asyncio.open_connection(address, port, **options)
@@ -34,6 +38,7 @@ async def dial(
             raise
         except OSError:  # TimeoutError too
             continue
+    check(Address(last, port))
     return await asyncio.open_connection(last, port, **options)
 
 

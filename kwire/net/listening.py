@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 from kwire.net.address import Address
@@ -33,6 +34,33 @@ def let_clients_wait(server: asyncio.Server) -> None:
     for one in server.sockets:
         with whole(one) as listener:
             listener.listen(_WAITING)
+
+
+def leads_to(address: Address, listener: Address) -> bool:
+    """Whether a connection to an IP address and port leads to what listens at another, which may be any of this host's.
+
+    False for a host name.
+    """
+    if address.port != listener.port:
+        return False
+    try:
+        wanted, here = ip_address(address.host), ip_address(listener.host)
+    except ValueError:
+        return False
+    if wanted.version != here.version:
+        return False
+    if wanted.is_unspecified:  # a connection to it leads to the loopback address
+        wanted = ip_address("127.0.0.1" if wanted.version == 4 else "::1")
+    return wanted == here or (here.is_unspecified and _is_of_this_host(str(wanted)))
+
+
+def _is_of_this_host(ip: str) -> bool:
+    try:
+        with socket.socket(socket.AF_INET6 if ":" in ip else socket.AF_INET, socket.SOCK_DGRAM) as one:
+            one.bind((ip, 0))
+    except OSError:
+        return False
+    return True
 
 
 @contextmanager

@@ -320,7 +320,9 @@ def test_a_tap_of_itself_ends(tmp_path: Path, listen: str, target: str) -> None:
             with suppress(OSError):
                 assert await asyncio.wait_for(reader.read(), 10) == b""
             writer.close()
-        assert set(said) == {f"{Address(*tap.target)}: it is where the tap itself listens"}
+            await asyncio.sleep(0.1)
+            assert not tap._tasks
+        assert said == [f"{Address(*tap.target)}: it is where the tap itself listens"]
 
     asyncio.run(run())
 

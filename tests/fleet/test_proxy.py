@@ -282,6 +282,47 @@ def test_clients_that_ask_at_once_get_the_same_listeners() -> None:
     asyncio.run(talk())
 
 
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
+def test_a_broker_that_names_the_proxy_is_reached_through_one_listener(name: str) -> None:
+    """advertised.listeners says so: each Metadata led through one listener more, until there were too many."""
+    row = messages.MetadataResponse.MetadataResponseBroker
+
+    async def talk() -> None:
+        def named(_: Any) -> Any:
+            return messages.MetadataResponse(brokers=[row(node_id=1, host=name, port=proxy._listen.port)])
+
+        async with fake.Broker(RANGES, named) as broker, Proxy(broker.address) as proxy:
+            where = proxy.bootstrap
+            for _ in range(5):
+                async with connect(where) as connection:
+                    [one] = (await connection.send(messages.MetadataRequest(topics=[]))).brokers
+                    assert len(proxy._tasks) == 1
+                    where = f"{one.host}:{one.port}"
+            assert len(proxy._servers) == 2
+
+    asyncio.run(talk())
+
+
+@pytest.mark.parametrize(("listen", "target"), [
+    ("127.0.0.1", "127.0.0.1"), ("127.0.0.1", "localhost"), ("0.0.0.0", "127.0.0.1"), ("127.0.0.1", "0.0.0.0")])
+def test_a_proxy_of_itself_ends(listen: str, target: str) -> None:
+    """It connected to itself until no descriptor was left."""
+    async def talk() -> None:
+        said = list[str]()
+        with socket.create_server((listen, 0)) as free:
+            port = free.getsockname()[1]
+        async with Proxy(f"{target}:{port}", f"{listen}:{port}", say=said.append) as proxy:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            with contextlib.suppress(ConnectionError):
+                assert await asyncio.wait_for(reader.read(), 10) == b""
+            writer.close()
+            await asyncio.sleep(0.1)
+            assert not proxy._tasks
+        assert said == [f"{target}:{port}: it is where the proxy itself listens"]
+
+    asyncio.run(talk())
+
+
 def test_names_of_many_topics_are_forgotten_in_linear_time() -> None:
     """Of 260,000 topic ids 160,000 were forgotten in 15 seconds, in which no one else was served."""
     row = messages.MetadataResponse.MetadataResponseTopic
