@@ -345,7 +345,11 @@ class FrameWriter:
         self.close()
 
     def write(self, connection: Connection, frame: Frame, exchange: Exchange | None) -> None:
-        """Add a frame; exchange: the one it belongs to, None where unknown. Raises LimitError for one over 100 MiB."""
+        """Add a frame; exchange: the one it belongs to, None where unknown.
+
+        Raises LimitError for a frame over 100 MiB, and where its line, with the names of client and server, is over 1
+        MiB.
+        """
         check_type(connection, Connection, "connection", "a Connection")
         check_type(frame, Frame, "frame", "a Frame")
         check_choice(frame.direction, tuple(_DIRECTIONS.values()), "direction")
@@ -439,6 +443,8 @@ class FrameWriter:
         self.flushed = self.frames
 
     def _row(self, connection: Connection, direction: Direction | None, time: int | None) -> dict[str, Any]:
+        if type(connection.number) not in (int, str):  # a line that readers refuse, and all that follows
+            raise TypeError(f"number must be an int or a str, not {type(connection.number).__name__}")
         now = time_ns() // 1000 if time is None else time
         text = (connection.server or "").rpartition(":")[2]
         port = int(text) if len(text) < 10 and text.isascii() and text.isdigit() else None
@@ -454,8 +460,11 @@ class FrameWriter:
 
 
 def _line(row: dict[str, Any]) -> bytes:
-    """Raises TypeError for values that JSON does not have, before anything of the frame is written."""
-    return json.dumps(row).encode() + b"\n"
+    """Raises before anything of the frame is written: TypeError for values that JSON does not have, LimitError."""
+    line = json.dumps(row).encode()
+    if len(line) > MAX_LINE:  # which readers refuse, and all that follows
+        raise LimitError("line of a recording is too long", limit=MAX_LINE, needed=len(line), offset=None)
+    return line + b"\n"
 
 
 _ALL: WeakSet[FrameWriter] = WeakSet()

@@ -429,6 +429,14 @@ def test_what_no_reader_takes_is_refused_and_the_recording_goes_on(
             writer.write(connection, Frame("c2s", hello(1), 1), None)  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="not JSON serializable"):
             writer.write(connection, Frame("request", hello(1), Fraction(1)), None)  # type: ignore[arg-type]
+        for number in (None, True, 1.5):
+            with pytest.raises(TypeError, match="number must be an int or a str, not"):
+                writer.write(Connection("c", number), frame, None)  # type: ignore[arg-type]
+        long = Connection("c", 0, "x" * (1 << 20))
+        with pytest.raises(kwire.LimitError, match="line of a recording is too long"):
+            writer.write(long, frame, None)
+        with pytest.raises(kwire.LimitError, match="line of a recording is too long"):
+            writer.note(Lost("c", "x" * (1 << 20), connection))
         monkeypatch.setattr("kwire.capture.frame_files.MAX_FRAME_BYTES", 1000)
         with pytest.raises(kwire.LimitError, match=r"too large to be recorded \(limit 1000, needed 1001\)"):
             writer.write(connection, Frame("request", bytes(1001), 1), None)
