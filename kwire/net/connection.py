@@ -364,14 +364,19 @@ class Connection:
             try:
                 await asyncio.wait([renewal])
             except asyncio.CancelledError:
-                self.abort()
+                self._abort()
                 raise
         channel, self._channel = self._channel, None
         if channel is not None:
             await channel.close()
 
     def abort(self) -> None:
-        """Close what is open at once, without waiting: for where close() is cancelled."""
+        """Close the connection at once, without waiting: for where close() is cancelled, also before it began."""
+        self._closed = True  # what is being opened ends, too
+        self._abort()
+
+    def _abort(self) -> None:
+        """Drop what is open at once."""
         renewal, self._renewal = self._renewal, None
         if renewal is not None:
             renewal.cancel()

@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 
 from kwire import messages, net
-from kwire.net import sync
+from kwire.net import BrokerConnectionError, connect, sync
+from kwire.net.channel import Channel
+from kwire.net.connection import close_all
 from tests.net.fake import Broker, cluster, of_release, run, serving, sockets
 from tools.places import ROOT
 
@@ -143,3 +145,32 @@ def test_a_cancelled_close_leaves_nothing_open() -> None:
         return ended
 
     assert any(run(work(turns)) for turns in range(400))
+
+
+def test_what_is_opened_while_closing_is_cancelled_does_not_stay_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A close() that was cancelled before its first step: the connection was nobody's, and stayed open."""
+    opened = Channel.open
+
+    async def run() -> None:
+        may_open = asyncio.Event()
+
+        async def later(*args: Any, **keywords: Any) -> Channel:
+            await may_open.wait()
+            return await opened(*args, **keywords)
+
+        monkeypatch.setattr(Channel, "open", later)
+        async with Broker(of_release("4.4")) as broker:
+            connection = connect(broker.address, timeout=10)
+            opening = asyncio.create_task(connection.open())
+            await asyncio.sleep(0)
+            closing = asyncio.create_task(close_all([connection]))
+            await asyncio.sleep(0)
+            closing.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await closing
+            may_open.set()
+            with pytest.raises(BrokerConnectionError, match="the connection was closed"):
+                await opening
+            assert not connection.is_open
+
+    asyncio.run(run())
