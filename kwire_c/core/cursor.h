@@ -6,6 +6,11 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Integers are swapped unconditionally, which is wrong on a big-endian processor; 32-bit ones are not tested. */
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ || __SIZEOF_POINTER__ != 8
+#error "kwire needs a little-endian 64-bit processor: see docs/support.md"
+#endif
+
 typedef struct {
     const uint8_t *base; /* first byte of the input, for positions in errors */
     const uint8_t *at;   /* next byte to read */
