@@ -15,9 +15,8 @@ from kwire.storage.metadata.record_reader import RecordReader
 from kwire.storage.metadata.replay import Replay
 from kwire.storage.metadata.snapshots import snapshot_id
 from kwire.storage.metadata.tables import Tables
-from kwire.storage.places.discovery import offset_in_name
-from kwire.storage.places.file_kinds import check_compressed
-from kwire.storage.places.filesystem import Entry, located, open_folder, plain, shown
+from kwire.storage.places.discovery import Listing, SegmentFile, each_once
+from kwire.storage.places.filesystem import located, plain, shown
 from kwire.storage.reading.segment import LogSegment
 
 FOLDER = "__cluster_metadata-0"
@@ -45,54 +44,48 @@ def read_log(
     if offset is not None and offset < -1:
         raise ValueError(f"offset {offset}: expected -1 or more")
     reader = _Reader(RecordReader(release), offset, options)
-    snapshot, segments = _files(plain(path), offset, options)
+    snapshot, segments = _files(plain(path), offset, Listing(options))
     if snapshot is not None:
-        reader.read_snapshot(snapshot.path)
+        reader.read_snapshot(snapshot)
     reader.read_segments(segments)
     return reader.state
 
 
-def _files(path: str, offset: int | None, options: dict[str, Any] | None) -> tuple[Entry | None, list[Entry]]:
+def _files(path: str, offset: int | None, listing: Listing) -> tuple[str | None, list[str]]:
     """(the snapshot to begin with, the segments in order) of a path."""
-    folder = open_folder(path, options)
-    entry = folder.entry(path)
-    if entry is None:
+    named = listing.look([path])[0]
+    if named is None:
         raise FileNotFoundError(2, "No such file or directory", shown(path))
-    if not entry.is_folder:
-        return (None, [entry]) if path.removesuffix(".gz").endswith(_SEGMENT) else (entry, [])
+    if not named.is_folder:
+        return (None, [path]) if path.removesuffix(".gz").endswith(_SEGMENT) else (path, [])
     for place in (f"{path.rstrip('/')}/{FOLDER}", path):  # a log directory may have stray files beside its folder
-        found = folder.entry(place)
-        files = folder.entries(place) if found is not None and found.is_folder else []
-        segments = _segments(files)
-        named = {file: name for file in files if (name := snapshot_id(file.path)) and not file.is_folder}
-        if segments or named:
-            fitting = [file for file in named if offset is None or named[file][0] - 1 <= offset]
-            newest = max(fitting, key=named.__getitem__, default=None)
-            return newest, _needed(sorted(segments, key=lambda file: offset_in_name(file.path)),
-                                   named[newest][0] if newest else 0)
-    if folder.entry(f"{path.rstrip('/')}/{_EARLY_FOLDER}") is not None:
+        found = listing.look([place])[0]
+        if found is None or not found.is_folder:
+            continue
+        segments = [file for file in each_once(listing.segments(place)) if file.base_offset >= 0]
+        snapshots = {file.path: name for file in listing.entries(place)
+                     if not file.is_folder and (name := _snapshot_id(file.path))}
+        if segments or snapshots:
+            fitting = [file for file in snapshots if offset is None or snapshots[file][0] - 1 <= offset]
+            newest = max(fitting, key=snapshots.__getitem__, default=None)  # of one beside its .gz the first: itself
+            return newest, _needed(segments, snapshots[newest][0] if newest else 0)
+    if listing.look([f"{path.rstrip('/')}/{_EARLY_FOLDER}"])[0] is not None:
         raise UnsupportedVersionError(
             f"{shown(path)}: {_EARLY_FOLDER} is the metadata log of the early preview in Kafka 2.8, not supported")
     raise FileNotFoundError(
         2, f"no metadata log: expected segments or snapshots of {FOLDER} in it or in its folder {FOLDER}", shown(path))
 
 
-def _segments(files: list[Entry]) -> list[Entry]:
-    """The segments in a folder, each once: gzip may leave a .log beside its .log.gz.
-
-    Raises WrongFileError (.file) for one that is compressed otherwise: what is read would be an older state.
-    """
-    found = {file.path: file for file in files if offset_in_name(file.path) >= 0}
-    names = {path.rpartition("/")[2] for path in found}
-    for file in files:
-        check_compressed(file.path, names)
-    return [file for path, file in found.items() if not (path.endswith(".gz") and path.removesuffix(".gz") in found)]
+def _snapshot_id(path: str) -> tuple[int, int] | None:
+    """snapshot_id() of a file that may be compressed as .gz."""
+    return snapshot_id(path.removesuffix(".gz"))
 
 
-def _needed(segments: list[Entry], start: int) -> list[Entry]:
-    """The segments without those that end before an offset."""
-    first = max((at for at, file in enumerate(segments) if offset_in_name(file.path) <= start), default=0)
-    return segments[first:]
+def _needed(segments: list[SegmentFile], start: int) -> list[str]:
+    """The segments in order, without those that end before an offset."""
+    segments = sorted(segments, key=lambda file: file.base_offset)
+    first = max((at for at, file in enumerate(segments) if file.base_offset <= start), default=0)
+    return [file.path for file in segments[first:]]
 
 
 class _Reader:
@@ -106,7 +99,7 @@ class _Reader:
 
     def read_snapshot(self, path: str) -> None:
         """Read a whole snapshot. Raises MetadataLogError for one without header or footer, or that ends too late."""
-        state, name = self.state, snapshot_id(path)
+        state, name = self.state, _snapshot_id(path)
         offset, ended = 0, False
         for batch in self._batches(path):
             if batch.base_offset != offset:
@@ -130,28 +123,28 @@ class _Reader:
         if self._until is not None and self._until < state.offset:
             raise self._error(f"the snapshot holds offsets up to {state.offset}, past {self._until}", path)
 
-    def read_segments(self, segments: list[Entry]) -> None:
+    def read_segments(self, segments: list[str]) -> None:
         """Read the log after the snapshot. Raises MetadataLogError for a gap, a torn tail and an end before offset."""
         state, until = self.state, self._until
         following, last = state.offset + 1, ""
         before = (state.offset, state.epoch, state.timestamp)  # the transaction that is open
         for segment in segments:
-            last = segment.path
+            last = segment
             if until is not None and following > until:
                 break
-            for batch in self._batches(segment.path):
+            for batch in self._batches(segment):
                 if batch.last_offset < following:
                     continue
                 if batch.base_offset > following:
                     raise self._error(f"expected offset {following}, found {batch.base_offset}: records are missing",
-                                      segment.path, batch.base_offset)
-                for record, _ in self._records(batch, segment.path):
+                                      segment, batch.base_offset)
+                for record, _ in self._records(batch, segment):
                     if record.offset < following:
                         continue
                     if until is not None and record.offset > until:
                         break
                     waited = self._replay.waiting is not None
-                    self._take(batch, record, segment.path)
+                    self._take(batch, record, segment)
                     if self._replay.waiting is not None and not waited:
                         before = (record.offset - 1, state.epoch, state.timestamp)
                     state.offset, state.epoch = record.offset, batch.partition_leader_epoch

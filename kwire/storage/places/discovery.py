@@ -98,12 +98,12 @@ def discover(
     """
     given = _listed("paths", paths)
     chosen = choice_of(topics, partitions, selection)
-    return sorted(_once(_segments(Listing(options), [plain(item) for item in given], chosen)), key=lambda file: (
+    return sorted(each_once(_segments(Listing(options), [plain(item) for item in given], chosen)), key=lambda file: (
         file.topic or "", -1 if file.partition is None else file.partition, file.path.rpartition("/")[0],
         file.base_offset, file.path))
 
 
-def _once(files: Iterable[SegmentFile]) -> list[SegmentFile]:
+def each_once(files: Iterable[SegmentFile]) -> list[SegmentFile]:
     """Each segment once: gzip leaves a .log beside its .log.gz until that is complete, or for ever (-k)."""
     found = {file.path: file for file in files}
     return [file for path, file in found.items() if not (path.endswith(".log.gz") and path[:-3] in found)]
@@ -295,7 +295,7 @@ def siblings(path: str, options: dict[str, Any] | None = None) -> list[SegmentFi
     listing = Listing(options)
     entries = listing.entries(path.rpartition("/")[0])
     files = (listing.segment(entry) for entry in entries if not entry.is_folder and offset_in_name(entry.path) >= 0)
-    return sorted(_once(files), key=lambda file: file.base_offset)
+    return sorted(each_once(files), key=lambda file: file.base_offset)
 
 
 def unfinished_swaps(names: Collection[str]) -> list[str]:

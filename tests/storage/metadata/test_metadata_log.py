@@ -131,6 +131,23 @@ def test_a_snapshot_past_the_end_of_the_log_counts(tmp_path: Path) -> None:
     assert ClusterImage.read(folder, 0).configs == {(4, ""): {"a": "1"}}
 
 
+def test_a_compressed_snapshot_counts(tmp_path: Path) -> None:
+    """It was passed over: what was read was the state of the snapshot before it."""
+    folder = tmp_path / metadata_log.FOLDER
+    folder.mkdir()
+    old, new = [m.FeatureLevelRecord(name="metadata.version", feature_level=level) for level in (29, 30)]
+    image_of([old], offset=7).write_snapshot(folder)
+    snapshot = Path(image_of([new], offset=9).write_snapshot(folder))
+    compressed = Path(f"{snapshot}.gz")
+    compressed.write_bytes(gzip.compress(snapshot.read_bytes()))
+    assert ClusterImage.read(folder).files == (str(snapshot),)
+    snapshot.unlink()
+    for path in (folder, compressed):
+        image = ClusterImage.read(path)
+        assert (image.offset, image.metadata_version, image.files) == (9, 30, (str(compressed),))
+    assert ClusterImage.read(folder, 7).metadata_version == 29
+
+
 def test_control_records_of_the_log_replace_those_of_the_snapshot(tmp_path: Path) -> None:
     folder = write_log(tmp_path, [config("a")])
     log = folder / metadata_log.FOLDER / f"{0:020d}.log"
