@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import functools
 import hashlib
 import os
 import re
@@ -12,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import TypeAlias
 
 from kwire.output import access_of, sync_folder, to_the_end, write_new
 from kwire.storage.writing.locks import locked_folder, unlock_folder
@@ -19,6 +21,7 @@ from kwire.storage.writing.locks import locked_folder, unlock_folder
 _LAST = "meta.properties"  # a directory is formatted once it has this file
 _PARTIAL = re.compile(r"\.([^/]+)\.[0-9a-f]{16}\.partial")
 _WAIT = 10  # seconds for another process that formats: it takes a fraction of one
+_Identity: TypeAlias = tuple[int, int] | None  # device and inode; None: nothing is there
 _MOST_NAME = 200  # bytes of a name that is part of a partial one as it is: a file system allows 255
 
 
@@ -37,7 +40,7 @@ class Staging:
         self._moves: list[Callable[[], None]] = []
         self._left: dict[str, dict[str, list[str]]] = {}  # folder -> short name -> partial files
         self._final: dict[str, str] = {}  # partial path -> the one after commit()
-        self._replaced: list[str] = []  # partial names of files that were there
+        self._replaced: set[str] = set()  # partial names of files that were there, and are no longer needed
         self._directories, self._locks = directories, ExitStack()
         above = {str(parent) for one in directories for parent in Path(_place(one)).parents}
         self._outer = {one for one in directories if _place(one) in above}
@@ -98,6 +101,7 @@ class Staging:
         partial = self._partial(place)
         self._undo.append(lambda: shutil.rmtree(partial))
         os.mkdir(partial)
+        made = _identity(partial)
         _lock(partial, self._locks)  # else another process takes it for one that was left
         for name, data in files.items():
             path = os.path.join(partial, name)
@@ -107,7 +111,7 @@ class Staging:
         sync_folder(partial)
 
         def undo() -> None:
-            if not os.path.lexists(partial):  # it was renamed; Ctrl-C may come before the rename has returned
+            if _identity(place) == made:  # it was renamed; Ctrl-C may come before the rename has returned
                 shutil.rmtree(place)
 
         def move() -> None:
@@ -128,19 +132,25 @@ class Staging:
             partial = self._partial(path)
             self._undo.append(lambda partial=partial: os.unlink(partial))  # type: ignore[misc]
             write_new(partial, files[name], access=access_of(path))
+            self._moves.append(functools.partial(self._move, partial, path, _identity(partial)))
 
-            def move(partial: str = partial, path: str = path, folder: str = folder) -> None:
-                if os.path.isfile(path) or os.path.islink(path):
-                    old = self._partial(path)
-                    self._undo.append(lambda: os.rename(old, path))
-                    self._replaced.append(old)
-                    os.rename(path, old)
-                else:
-                    self._undo.append(lambda: os.unlink(path))
-                os.replace(partial, path)
-                sync_folder(folder)
+    def _move(self, partial: str, path: str, made: _Identity) -> None:
+        """Give a partial file its name. made: its identity."""
+        old = self._partial(path) if os.path.isfile(path) or os.path.islink(path) else None
 
-            self._moves.append(move)
+        def undo() -> None:
+            if old is not None:
+                self._replaced.discard(old)  # if it cannot be put back, it stays as it is
+                os.rename(old, path)
+            elif _identity(path) == made:
+                os.unlink(path)
+
+        self._undo.append(undo)
+        if old is not None:
+            self._replaced.add(old)
+            os.rename(path, old)
+        os.replace(partial, path)
+        sync_folder(os.path.dirname(path))
 
     def _remove_partials(self, path: str) -> None:
         """Remove what killed processes left of a file or directory, wait for one that makes the directory now.
@@ -200,6 +210,15 @@ def _place(directory: str) -> str:
     if os.path.isdir(directory) or name in ("", ".", ".."):
         return os.path.realpath(directory)
     return os.path.join(os.path.realpath(folder), name)
+
+
+def _identity(path: str) -> _Identity:
+    """What tells a file or directory from another one that has its name now; None if there is none."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _is_above_nothing(directory: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import gc
 import os
 import resource
@@ -191,6 +192,52 @@ def test_a_commit_that_fails_is_undone(tmp_path: Path) -> None:
         (tmp_path / "new" / "somebody's").write_bytes(b"data")
         staging.commit()
     assert tree(tmp_path) == {"there", "there/lost+found", "new", "new/somebody's"}
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_commit_that_fails_leaves_what_another_process_formatted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool
+) -> None:
+    """Where a file system has no locks: the second one took the partial files of the first one for ones left behind."""
+
+    def no_locks(*_: Any) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    place = tmp_path / "d"
+    if there:
+        place.mkdir()
+    with pytest.raises(FileNotFoundError), Staging([str(place)]) as first:
+        first.add(str(place), {"bootstrap.checkpoint": b"1", "meta.properties": b"1"})
+        with Staging([str(place)]) as second:
+            second.add(str(place), {"bootstrap.checkpoint": b"2", "meta.properties": b"2"})
+            second.commit()
+        (place / "topic-0").mkdir()
+        first.commit()
+    assert tree(tmp_path) == {"d", "d/bootstrap.checkpoint", "d/meta.properties", "d/topic-0"}
+    assert (place / "meta.properties").read_bytes() == b"2"
+
+
+def test_a_file_that_cannot_be_put_back_is_not_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inner, moved = os.rename, []
+
+    def rename(one: str, other: str) -> None:
+        if moved:
+            raise OSError(errno.EIO, "Input/output error")
+        moved.append(other)
+        inner(one, other)
+
+    def replace(*_: str) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    (tmp_path / "bootstrap.checkpoint").write_bytes(b"old")
+    with pytest.raises(OSError, match="Input/output"), Staging([str(tmp_path)]) as staging:
+        staging.add(str(tmp_path), {"bootstrap.checkpoint": b"new", "meta.properties": b"new"})
+        monkeypatch.setattr(os, "rename", rename)
+        monkeypatch.setattr(os, "replace", replace)
+        staging.commit()
+    monkeypatch.undo()
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"old"]
 
 
 def test_ctrl_c_as_a_rename_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
