@@ -235,12 +235,15 @@ def lowered_features(levels: Mapping[str, int]) -> dict[str, int]:
             return {name: level for name, level in result.items() if level != levels[name]}
 
 
-@lru_cache(None)
 def _dependencies(feature: str) -> dict[int, dict[str, int]]:
     """Level -> the feature levels it needs, as the newest release that has the feature says; {} for an unknown one."""
+    return _all_dependencies().get(feature, {})
+
+
+@lru_cache(None)
+def _all_dependencies() -> dict[str, dict[int, dict[str, int]]]:
     first = releases().index(metadata_versions()[0].first)
-    for release in releases()[:first - 1:-1]:
-        known = features(release).get(feature)
-        if known is not None:
-            return {row.level: row.dependencies for row in known.levels}
-    return {}
+    return {
+        name: {row.level: row.dependencies for row in known.levels}
+        for release in releases()[first:] for name, known in features(release).items()
+    }  # of the newest release

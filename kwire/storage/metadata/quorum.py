@@ -45,9 +45,13 @@ class Quorum:
         return () if record is None else tuple(record.voters)
 
     def header(self, timestamp: int) -> Iterator[tuple[bytes, bytes]]:
-        """(key, value) of the control records at the start of a snapshot; timestamp: of its last record, in ms."""
+        """(key, value) of the control records at the start of a snapshot; timestamp: of its last record, in ms.
+
+        Raises EncodeError for a timestamp past 64 bits.
+        """
         value = self._value(HEADER)  # version, timestamp and what newer versions add
-        yield control_key(HEADER), value[:2] + timestamp.to_bytes(8, "big", signed=True) + value[10:]
+        stamped = encode(messages.SnapshotHeaderRecord(last_contained_log_timestamp=timestamp), 0)
+        yield control_key(HEADER), value[:2] + stamped[2:10] + value[10:]
         for kind in (VERSION, VOTERS):
             if kind in self.values:
                 yield control_key(kind), self.values[kind]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import doctest
+import gc
+import weakref
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -16,6 +18,7 @@ import pytest
 import kwire
 from kwire import messages as m
 from kwire.schema import metadata_version, metadata_versions
+from kwire.schema.feature_levels import METADATA_VERSION
 from kwire.storage.metadata import ClusterImage, Downgrade, DowngradeError, Loss, is_lossless, levels
 from kwire.storage.metadata.image_json import MECHANISM_NAMES
 from tests.storage.metadata.records import ELR, Cluster, canonicals, framed, image_of
@@ -239,6 +242,20 @@ def test_dependencies_pull_others_along(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @quick
+def test_names_of_features_are_not_kept() -> None:
+    """Each name in an image that was looked at stayed in a cache for ever."""
+
+    class Name(str):
+        pass
+
+    name = Name("some.version")
+    known = weakref.ref(name)
+    assert levels.lowered_features({METADATA_VERSION: 25, name: 1}) == {}
+    del name
+    gc.collect()
+    assert known() is None
+
+
 def test_levels_that_are_no_downgrade() -> None:
     image = image_of([m.FeatureLevelRecord(name="metadata.version", feature_level=25)])
     assert image.downgrade(25).image == image and image.downgrade("4.0").losses == []

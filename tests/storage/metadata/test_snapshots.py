@@ -9,6 +9,7 @@ import pytest
 
 import kwire
 from kwire import messages as m
+from kwire.errors import EncodeError
 from kwire.storage.metadata import ClusterImage, MetadataLogError, metadata_log
 from kwire.storage.metadata.snapshots import snapshot_id, snapshot_name
 from tests.storage.metadata.records import batch, canonicals, framed, image_of, write_log
@@ -164,3 +165,10 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(MetadataLogError, match=r"RegisterBrokerRecord \.log_dirs does not exist"):
         dirs.write_snapshot(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_timestamp_past_64_bits(tmp_path: Path) -> None:
+    image = ClusterImage(timestamp=1 << 63)
+    with pytest.raises(EncodeError, match="9223372036854775808"):
+        image.write_snapshot(tmp_path / "x.checkpoint")
+    assert not list(tmp_path.iterdir())
