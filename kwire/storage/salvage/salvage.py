@@ -60,7 +60,8 @@ from kwire_c.record_batch import CODEC_MASK, LOG_OVERHEAD, MAGIC_OFFSET, RECORD_
 MOST_LISTED = 10_000  # lost regions, and repaired batches, of a partition that are listed one by one
 _MOST_BYTES = (1 << 31) - 1  # of a segment, and offsets in it
 _SEGMENT_FILES = (".log", ".index", ".timeindex", ".txnindex")
-_MOST_HELD = 1000  # batches without a leader epoch after one whose epoch is not decided
+# batches, and their bytes, without a leader epoch after one whose epoch is not decided
+_MOST_HELD, _MOST_HELD_BYTES = 1000, 32 << 20
 _FRESH = (".index", ".timeindex", ".txnindex", ".snapshot")  # written from what is in the log
 # not copied, so that the broker that starts on the result checks all of it
 _UNTRUE = (".kafka_cleanshutdown", "recovery-point-offset-checkpoint", ".lock")
@@ -610,6 +611,7 @@ def _with_epochs(events: Iterator[Any], newest: int | None) -> Iterator[tuple[An
     newest: the leader epoch in which the log ends, None if it is not known.
     """
     epoch = -1  # of the batches before
+    held = 0  # bytes of the batches that wait
     waiting: deque[Any] = deque()  # a batch whose epoch is not decided, and the events after it
 
     def decided(following: int | None) -> Iterator[tuple[Any, int | None]]:
@@ -627,10 +629,12 @@ def _with_epochs(events: Iterator[Any], newest: int | None) -> Iterator[tuple[An
 
     for event in events:
         judged = not isinstance(event, LogSegment) and event.magic == 2 and event.partition_leader_epoch != -1
-        if waiting and (judged or len(waiting) > _MOST_HELD):
+        if waiting and (judged or len(waiting) > _MOST_HELD or held > _MOST_HELD_BYTES):
             yield from decided(event.partition_leader_epoch if judged else None)
+            held = 0
         if judged or waiting:
             waiting.append(event)
+            held += 0 if isinstance(event, LogSegment) else event.size
         else:
             yield event, None
     if waiting:
