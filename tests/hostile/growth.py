@@ -26,6 +26,8 @@ import kwire
 from kwire.capture import audit, read_capture
 from kwire.compression import compress, decompress
 from kwire.storage import ClusterImage, LogDirectory, LogSegment, salvage_log, whatif
+from kwire.storage.formatting import ServerConfig
+from kwire.storage.formatting.errors import ConfigError
 from tests.capture import making as talks
 from tests.hostile import apart, fleet_growth
 from tests.hostile.apart import expect
@@ -540,8 +542,25 @@ def metadata_image(folder: Path, n: int) -> Callable[[], Any]:
     return work
 
 
+def server_properties(folder: Path, n: int) -> Callable[[], Any]:
+    """n listeners of controllers that are not among the listeners."""
+    names = ",".join(f"C{at}" for at in range(n))
+    (folder / "server.properties").write_text(
+        f"process.roles=controller\nnode.id=1\nlog.dirs=/d\nlisteners=C0://:9093\n"
+        f"controller.listener.names={names}\ncontroller.quorum.voters=1@host:9093\n")
+
+    def work() -> None:
+        try:
+            ServerConfig.read(folder / "server.properties")
+        except ConfigError as error:
+            expect("controller.listener.names" in str(error), "another error")
+
+    return work
+
+
 CASES: dict[str, Case] = {
     **{name: Case(make, n) for name, (make, n) in fleet_growth.CASES.items()},
+    "server.properties": Case(server_properties, 10_000),
     "metadata image": Case(metadata_image, 2000),
     "open transactions": Case(open_transactions, 3000),
     "aborted transactions": Case(aborted, 3000),
