@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from kwire.output import check_standard_output
 from kwire.storage.places.filesystem import shown_text
 from kwire_c.printable import printable
 
@@ -193,6 +194,7 @@ class Parser:
     def _expand(self, state: _State) -> None:
         """Put the lines of a file in the place of the argument that names it. Raises ArgumentError."""
         path = state.arguments[state.place].removeprefix(self.root.file_prefix)
+        check_standard_output([path])
         try:
             with open(path, encoding="utf-8", errors="surrogateescape") as file:
                 text = file.read(_MOST_TEXT + 1)

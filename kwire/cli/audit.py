@@ -49,7 +49,8 @@ def audit(capture: tuple[str, ...], to: str, as_json: bool, html: str | None, fo
         raise click.UsageError("--json and --html - cannot be used together: both write to standard output")
     result = Audit(to)
     paths = captures(list(capture))
-    check_standard_output(paths)
+    inputs = [name for path in paths for name in (pair_of(path) if is_frame_file(path) else (path,))]
+    check_standard_output(inputs)
     with progress("reading", sum(os.path.getsize(path) for path in paths)) as done:
         for path in paths:
             result.captures.append(path)
@@ -59,7 +60,6 @@ def audit(capture: tuple[str, ...], to: str, as_json: bool, html: str | None, fo
     if html is not None:
         from kwire.pages.audit import audit_page
 
-        inputs = [name for path in paths for name in (pair_of(path) if is_frame_file(path) else (path,))]
         with new_file(html, inputs=inputs, force=force) as file:
             file.write(audit_page(result.to_json()).encode("utf-8"))
     if as_json:

@@ -12,6 +12,7 @@ import click
 from kwire.net.address import addresses
 from kwire.net.connection import Options
 from kwire.net.errors import BrokerConnectionError
+from kwire.output import check_standard_output
 from kwire_c.printable import brief
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -67,7 +68,10 @@ def keywords(command_config: str | None, timeout: float | None, assume_release: 
     """These options as keywords of connect() and Cluster."""
     from kwire.net.config import read_config
 
-    options: Options = {} if command_config is None else read_config(command_config)
+    options: Options = {}
+    if command_config is not None:
+        check_standard_output([command_config])
+        options = read_config(command_config)
     if timeout is not None:
         options["timeout"] = timeout
     options["probe_timeout"] = min(5.0, options.get("timeout", 30.0) / 4)

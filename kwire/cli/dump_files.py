@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,9 +15,9 @@ from kwire.cli.dump_decoders import METADATA, Decoder, coordinator_decoder, plai
 from kwire.cli.dump_dialects import Dialect, dialect
 from kwire.cli.dump_old_decoders import offsets_text, transaction_text
 from kwire.cli.dump_text import batch_line, batch_values, producer_line, record_lines, record_values
+from kwire.cli.selectors import check_not_output
 from kwire.cli.terminal import shown_json
 from kwire.java_semantics import computed_order, java_hash, scala_order
-from kwire.output import check_standard_output
 from kwire.storage.places.filesystem import is_stream, is_url, open_file, open_unnamed, plain, shown
 from kwire.storage.side_files.checkpoints import ProducerState, producer_entries, producer_snapshot_damage, small_file
 from kwire_c.printable import brief, printable
@@ -176,10 +176,10 @@ class Dump:
             "txnindex": self._transaction_index, "snapshot": self._producer_snapshot,
         }
 
-    def run(self, files: Iterable[str]) -> None:
+    def run(self, files: Sequence[str]) -> None:
         """Dump the files one after the other, then print what did not agree."""
+        check_not_output(files)  # all of them, before anything is written
         for file in files:
-            check_standard_output([file])
             self._text(f"Dumping {printable(shown(file))}")
             name = file.rpartition("/")[2]
             if is_stream(file):

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from kwire.cli.selectors import segments_at, selected, without_side_files
+from kwire.cli.selectors import check_not_output, segments_at, selected, without_side_files
 from kwire.cli.terminal import amount, counted, print_json, terminal_columns, when
-from kwire.output import check_standard_output
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ def _discovered(paths: Sequence[str], topics: Sequence[str], partitions: Sequenc
             raise click.UsageError(f"{printable(file.path)} is a pipe, which has no listing: name files and folders")
     if not files or any(file.base_offset < 0 for file in files):
         segments_at(paths, topics, partitions)  # raises the error that says what there is
-    check_standard_output(file.path for file in files)
+    check_not_output([file.path for file in files])
     return list(by_partition(files).values())
 
 

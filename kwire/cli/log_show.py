@@ -87,17 +87,20 @@ def show(ctx: click.Context, /, paths: tuple[str, ...], topics: tuple[str, ...],
         raise click.UsageError("--arrow writes one table: name segments, or other files of one kind")
     if arrow and (follow or tail is not None):
         raise click.UsageError("--arrow cannot be used with --tail or --follow")
-    for beside, group in groups:
+    # all are found, and none of them is standard output, before anything is written
+    check_standard_output(path for beside, group in groups if beside for path in group)
+    directories = [None if beside else segments_at(group, topics, partitions) for beside, group in groups]
+    for (_, group), directory in zip(groups, directories, strict=True):
         before = records.left
-        if beside:
+        if directory is None:
             _show_side_files(group, records, as_lines, arrow)
             continue
         if batches:
-            _show_batches(segments_at(group, topics, partitions), records, as_lines)
+            _show_batches(directory, records, as_lines)
         elif arrow:
-            _write_arrow(segments_at(group, topics, partitions), records)
+            _write_arrow(directory, records)
         else:
-            _show_records(group, topics, partitions, records, as_lines, form, width, follow, tail)
+            _show_records(directory, group, topics, partitions, records, as_lines, form, width, follow, tail)
         if records.left == before and before and tail != 0:
             _note_nothing(group, topics, partitions, "batches" if batches else "records")
     for path, text in records.failures.items():
@@ -160,15 +163,14 @@ def _extent(files: list[SegmentFile]) -> str:
 
 
 def _show_records(
-    paths: list[str], topics: tuple[str, ...], partitions: tuple[int, ...], records: Records, as_lines: bool,
-    form: str | None, width: int | None, follow: bool, tail: int | None,
+    directory: LogDirectory, paths: list[str], topics: tuple[str, ...], partitions: tuple[int, ...], records: Records,
+    as_lines: bool, form: str | None, width: int | None, follow: bool, tail: int | None,
 ) -> None:
     from kwire.cli.record_lines import Format, JsonLines, Lines, Table, table_layout
     from kwire.storage import discover
     from kwire.storage.places.filesystem import SpooledFile
     from kwire.storage.places.selection import Selection
 
-    directory = segments_at(paths, topics, partitions)
     lines: Lines = JsonLines()
     if form is not None:
         lines = Format(form)
@@ -244,7 +246,6 @@ def _show_batches(directory: LogDirectory, rows: Records, as_lines: bool) -> Non
 def _show_side_files(paths: Sequence[str], rows: Records, as_lines: bool, arrow: bool) -> None:
     from kwire.storage import read_side_file
 
-    check_standard_output(paths)
     files = []
     for path in paths:
         file = read_side_file(path)

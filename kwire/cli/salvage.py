@@ -15,7 +15,7 @@ import click
 
 from kwire.cli.selectors import PARTITION, TOPIC
 from kwire.cli.terminal import amount, counted, not_to_terminal, print_json, progress
-from kwire.output import new_file, remove
+from kwire.output import check_standard_output, new_file, remove
 from kwire_c.printable import printable
 
 
@@ -49,6 +49,7 @@ def salvage(
     if target == "-" and (as_value or os.path.isdir(source)):
         raise click.UsageError("OUT - is standard output: for one segment, and without --json")
     not_to_terminal(target or "", "OUT -")
+    check_standard_output(_files(source))
     with progress("salvaging", _size(source)) as advance, _written_to(target, source) as written:
         try:
             done = salvage_log(
@@ -101,6 +102,13 @@ def _written_to(target: str | None, source: str) -> Iterator[str | None]:
                 shutil.copyfileobj(file, out)
     finally:
         remove(folder)
+
+
+def _files(source: str) -> Iterator[str]:
+    """The files of IN: itself, or all that are in the folder."""
+    yield source
+    for folder, _, names in os.walk(source):
+        yield from (os.path.join(folder, name) for name in names)
 
 
 def _size(source: str) -> int:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -177,8 +179,27 @@ def segments_at(paths: Sequence[str], topics: Sequence[str], partitions: Sequenc
         which = " of the selected topics and partitions" if chosen else ""
         raise FileNotFoundError(f"{at}: no log segments found{which}{nearby(paths[0])}")
     _check(directory, chosen)
-    check_standard_output(segment.path for segment in directory.segments)
+    check_not_output([segment.path for segment in directory.segments])
     return directory
+
+
+def check_not_output(paths: Sequence[str]) -> None:
+    """Raise FileExistsError if standard output is one of the files, or one that is read with them."""
+    check_standard_output(_read_with(paths))
+
+
+def _read_with(paths: Sequence[str]) -> Iterator[str]:
+    """The files, then the files of logs in their folders: indexes, producer snapshots, other segments."""
+    from kwire.storage.places.discovery import offset_in_name
+    from kwire.storage.places.file_kinds import kind_by_name
+    from kwire.storage.places.filesystem import is_url
+
+    yield from paths
+    for folder in dict.fromkeys(os.path.dirname(path) or "." for path in paths if not is_url(path)):
+        with suppress(OSError):
+            for entry in os.scandir(folder):
+                if offset_in_name(entry.name) >= 0 or kind_by_name(entry.name) is not None:
+                    yield entry.path
 
 
 def without_side_files(paths: Sequence[str]) -> Sequence[str]:

@@ -15,6 +15,7 @@ from kwire.cli.argparse4j import ArgumentError, HelpRequested, Parser, recorded
 from kwire.cli.terminal import print_json
 from kwire.cli.tool_command import ToolCommand
 from kwire.errors import UnsupportedVersionError
+from kwire.output import check_standard_output
 from kwire.schema import files
 from kwire.schema.feature_levels import METADATA_VERSION
 from kwire.storage.formatting import Formatter, FormatterError, ServerConfig, random_uuid, storage_info, uuid_text
@@ -106,6 +107,7 @@ def _take_alias(values: dict[str, Any], parser: Parser) -> None:
 
 def _read(path: str, rules: Rules) -> ServerConfig:
     """The configuration. Raises FormatterError for a file that cannot be read."""
+    check_standard_output([path])
     try:
         return ServerConfig.read(path, release=rules.asked)
     except OSError as error:

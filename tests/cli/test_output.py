@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import shutil
 import signal
 import socket
@@ -120,6 +121,43 @@ def test_an_input_is_not_appended_to_as_standard_output(command: str, inputs: Fi
     assert (done.returncode, done.stderr) == (  # 1 as kafka-dump-log
         1 if "dump" in command else 2, "kwire: standard output: is an input of this command, not written to\n")
     assert source.read_bytes() == content
+
+
+@pytest.mark.parametrize(("command", "target"), [
+    *((f"log {command}", f"t-0/0.{kind}") for command in ("show t-0/0.log", "stats t-0", "verify t-0", "ls t-0")
+      for kind in ("index", "timeindex", "snapshot")),
+    ("log whatif t-0 --codec none", "t-0/0.index"), ("log export t-0 -o - --to csv", "t-0/0.index"),
+    ("log show t-0/0.log --committed", "t-0/200.log"), ("log dump t-0/0.timeindex", "t-0/0.log"),
+    ("log dump t-0/0.log u-0/0.log", "u-0/0.log"), ("log show t-0/0.index u-0", "u-0/0.log"),
+    ("log show u-0 t-0/0.index", "t-0/0.index"), ("log salvage t-0/0.log", "t-0/0.log"),
+    ("log salvage . --json", "t-0/0.log"), ("audit made.jsonl.gz --to 4.4", "made.bin.gz"),
+    ("storage info -c node.properties", "node.properties"), ("storage @arguments", "arguments"),
+    ("storage format -c node.properties -t AAAAAAAAAAAAAAAAAAAAAQ --json", "node.properties"),
+    ("versions --bootstrap-server localhost:1 --command-config client.properties", "client.properties"),
+    ("features --bootstrap-server localhost:1 --command-config client.properties describe", "client.properties"),
+])  # fmt: skip
+def test_what_is_read_beside_an_input_is_not_appended_to_as_standard_output(
+    command: str, target: str, tmp_path: Path
+) -> None:
+    """Indexes, other segments, the next file of several, the other file of a pair, configurations."""
+    for folder, base in (("t-0", 0), ("t-0", 200), ("u-0", 0)):
+        write_segment(tmp_path / folder, base, [batch(base + 3 * at) for at in range(20)])
+    producer_snapshot(tmp_path / "t-0", 0, {})
+    frame_files(tmp_path)
+    (tmp_path / "node.properties").write_text(
+        f"node.id=1\nprocess.roles=broker\nlog.dirs={tmp_path}/log\ncontroller.quorum.voters=2@localhost:1\n"
+        "controller.listener.names=CONTROLLER\n")
+    (tmp_path / "client.properties").write_text("security.protocol=PLAINTEXT\n")
+    (tmp_path / "arguments").write_text("info\n-c\nnode.properties\n")
+    full = [re.sub(r"(?<=/)\d+(?=\.)", lambda found: found[0].zfill(20), text) for text in (target, *command.split())]
+    path = tmp_path / full[0]
+    content = path.read_bytes()
+    with path.open("ab") as out:
+        done = subprocess.run([sys.executable, "-m", "kwire", *full[1:]], stdout=out, stderr=subprocess.PIPE, text=True,
+                              check=False, cwd=tmp_path)
+    assert path.read_bytes() == content
+    assert done.returncode in (1, 2)
+    assert done.stderr.endswith("standard output: is an input of this command, not written to\n")
 
 
 @pytest.mark.quick
