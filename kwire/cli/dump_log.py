@@ -71,7 +71,9 @@ def dump(paths: tuple[str, ...], listed: str | None, as_lines: bool, **options: 
     FILE is a .log, .checkpoint, .index, .timeindex, .txnindex or .snapshot file, or a folder: its .log files are
     dumped. A pipe, and - for standard input, is a segment. What does not agree is listed on stderr at the end.
     """
-    names = [name for name in (listed or "").split(",") if name]
+    from kwire.storage.places.path_patterns import comma_list
+
+    names = [name for name in comma_list(listed or "") if name]
     if not names and not paths:
         raise click.ClickException('Missing required argument "[files]" (see kwire log dump --help)')
     from kwire.cli.dump_files import Dump, Output
@@ -85,7 +87,8 @@ def dump(paths: tuple[str, ...], listed: str | None, as_lines: bool, **options: 
         except WrongFileError as error:  # the tool's exit code
             raise click.ClickException(str(error)) from None
         except (FileNotFoundError, FileExistsError) as error:
-            raise click.ClickException(f"{error.filename}: {error.strerror}") from None
+            text = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+            raise click.ClickException(text) from None
 
 
 def _expanded(paths: Iterable[str]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from kwire.net import Cluster, RequestRefusedError
 from kwire.net.address import addresses
 from kwire.net.feature_updates import FeatureMetadata, FeatureUpdate, FeatureUpdateError
 from kwire.schema.feature_levels import METADATA_VERSION
-from kwire.storage.places.filesystem import shown
+from kwire.storage.places.filesystem import shown, shown_text
 from kwire_c.printable import printable
 
 _OWN_OPTIONS = """
@@ -78,7 +78,7 @@ def _fail(failure: Failure) -> int:
     for line in failure.args[1:]:
         print(line)
     sys.stdout.flush()
-    print(printable(failure.args[0]), file=sys.stderr)
+    print(printable(shown_text(failure.args[0])), file=sys.stderr)
     return 1
 
 

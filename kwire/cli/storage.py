@@ -27,7 +27,7 @@ from kwire.storage.formatting.mappings import (
     version_mapping,
 )
 from kwire.storage.formatting.rules import Rules, rules_of
-from kwire.storage.places.filesystem import shown
+from kwire.storage.places.filesystem import shown, shown_text
 from kwire_c.printable import printable
 
 _ALIAS = "--metadata-version"  # KIP-778's name of --release-version
@@ -65,7 +65,7 @@ def storage(as_release: str | None, as_json: bool, arguments: tuple[str, ...]) -
         sys.stderr.write(_PASSWORD.sub(r"\1[hidden]\n", error.usage_text()))
     except FormatterError as error:
         sys.stdout.flush()
-        print(printable(_PASSWORD.sub(r"\1[hidden]", str(error))), file=sys.stderr)
+        print(printable(_PASSWORD.sub(r"\1[hidden]", shown_text(str(error)))), file=sys.stderr)
     return 1
 
 

@@ -348,7 +348,8 @@ def test_secrets_of_a_stores_keywords_are_in_no_error(
 
 
 @pytest.mark.parametrize(
-    "password", ["hunter2,SECRET", "hun{ter2,SECRET}", "hunter2/SECRET", "hunter2?SECRET", "*hunter2"])
+    "password", ["hunter2,SECRET", "hun{ter2,SECRET}", "hunter2/SECRET", "hunter2?SECRET", "*hunter2",
+                 "hun/ter2,SECRET", "hun@ter/2,SECRET", "hunter2 SECRET", "hunter2'SECRET", "hunter2: SECRET"])
 def test_a_password_is_not_taken_apart(password: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A comma in it is no list of paths, of which the first would be shown."""
     url = f"memory://user:{password}@h/t-9/0.log"
@@ -356,8 +357,15 @@ def test_a_password_is_not_taken_apart(password: str, capsys: pytest.CaptureFixt
         discover([url, "a,b"])
     with pytest.raises(FileNotFoundError) as capture:
         captures(url)
-    _, out, error = run(capsys, "log", "to-parquet", "a", "-o", url)
-    for text in (everything_of(caught.value), everything_of(capture.value), out + error):
+    texts = [everything_of(caught.value), everything_of(capture.value)]
+    for command in (
+        ("log", "to-parquet", "a", "-o", url), ("log", "dump", "--files", url), ("log", "show", url), ("releases", url),
+        ("storage", url), ("storage", "--as", url, "info"), ("features", "--as", "4.3", "upgrade", "--metadata", url,
+                                                            "--bootstrap-server", "localhost:1"),
+    ):  # fmt: skip
+        _, out, error = run(capsys, *command)
+        texts.append(out + error)
+    for text in texts:
         assert "hunter2" not in text and "SECRET" not in text and "hun" not in text, text
 
 
@@ -370,6 +378,10 @@ def test_a_path_is_shown_without_its_secrets() -> None:
         ("http://u:a#b@h/0.log", "http://h/0.log"), ("https://h/0.log?token", "https://h/0.log"),
         ("HTTPS://h/0.log?token", "HTTPS://h/0.log"), ("hdfs://nn:8020/a@b", "hdfs://nn:8020/a@b"),
         ("http://[2001:db8::1]/a@b", "http://[2001:db8::1]/a@b"), ("http://[::1]:80/a@b", "http://[::1]:80/a@b"),
+        # any @ may be the end of the password, and what follows it of the password or the query
+        ("https://u:p?x@h/p?sig=a@TAIL", "https://..."), ("https://u:p@q/r@h/0.log", "https://..."),
+        ("s3://k:a/b@bucket/a@b/0.log", "s3://..."), ("zip://a::https://u:p#q@h/x?s=@T", "zip://a::https://..."),
+        ("https://u:p@q@h/0.log", "https://h/0.log"), ("https://h:80/a?sig=a@b@c", "https://h:80/a"),
     ):  # fmt: skip
         assert filesystem.shown(path) == wanted
 

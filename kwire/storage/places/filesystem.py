@@ -30,6 +30,8 @@ MOST_UNPACKED = 16 << 30  # bytes of a pipe, or of a decompressed .gz
 _LOCAL = re.compile(r"(?:file|local)://(?:localhost(?=/))?|file:(?=/)")
 # of a URL: user and password, also a password with / ? # in it (what follows the colon is no port); a signature
 _SECRETS = re.compile(r"(?<=://)(?:[^/?#]*@|(?!\[)[^/?#@:]*:(?!:|\d*(?:[/?#]|$)).*@)|\?.*=.*", re.DOTALL)
+# where a password begins
+_PASSWORD = re.compile(r"(?<=://)(?!\[)[^/?#@:]*:(?!:|\d*(?:[/?#]|$))")
 _BETWEEN = re.compile("[:@]|[?&][^=&]*=")  # the parts of a secret
 # names of a store's keywords whose values are secrets, and what is between the parts of a value
 _NAMED_SECRET = re.compile(r"pass|pwd|secret|token|key|cred|auth|sas|signature|cookie|connection_string", re.IGNORECASE)
@@ -38,7 +40,9 @@ _SHORTEST = 4  # characters of a part that no error may have
 _QUERY = re.compile(r"(?<=://)([^?]*)(\?.*)", re.DOTALL)
 _ROOTS = ("://", ":///")  # what URLs of a whole store end in
 # in a text: in quotes, also with spaces in it, or alone
-_URL = re.compile(r"""(?<=')[A-Za-z][\w+.-]*://[^'\n]*(?=')|[A-Za-z][\w+.-]*://\S*?(?=['"):;,.]*(?:\s|$))""")
+_URL = re.compile(r"""(?<=')[A-Za-z][\w+.-]*://[^'\n]*(?='(?:\W|$))|[A-Za-z][\w+.-]*://\S*?(?=['"):;,.]*(?:\s|$))""")
+# in a word without @: the beginning of a password that is cut off there; PORT: of texts that say what is expected
+_CUT = re.compile(r"""(?<=\w://)[^/?#:]*:(?!:|PORT\b|\d*(?:[/?#'"):;,.]|$))""")
 _WEB = re.compile(r"https?://", re.IGNORECASE)  # where ? begins a query, and is no sign of a pattern
 
 
@@ -351,13 +355,47 @@ def shown(path: str) -> str:
     """A path as it may be shown: a URL without user, password and query (a signature)."""
     if not is_url(path):
         return path
+    unclear = _unclear(path)
+    if unclear >= 0:
+        return f"{path[:unclear]}..."
     path = _SECRETS.sub("", path)
     return _QUERY.sub(r"\1", path) if _WEB.search(path) else path
 
 
+def _unclear(url: str) -> int:
+    """Where the part of a URL begins that may be of a password or a query to its end, -1 if there is none.
+
+    After a password there are two @ or more, and / ? or # before the last one: any of them may be its end.
+    """
+    password = _PASSWORD.search(url)
+    before, at, _ = url[password.end() :].rpartition("@") if password else ("", "", "")
+    return password.start() if password and at and "@" in before and re.search("[/?#]", before) else -1
+
+
+def _secrets_in(url: str) -> list[str]:
+    """The parts of a URL that shown() leaves out."""
+    unclear = _unclear(url)
+    return [url[unclear:]] if unclear >= 0 else [secret for secret in _SECRETS.findall(url) if secret]
+
+
 def shown_text(text: str) -> str:
     """A text in which each URL is as it may be shown."""
-    return _URL.sub(lambda url: shown(url[0]), text) if "://" in text else text
+    return _URL.sub(lambda url: shown(url[0]), _without_cut(text)) if "://" in text else text
+
+
+def _without_cut(text: str) -> str:
+    """A text in which URLs end where their passwords begin, if these are not whole: one with a space, a part of a URL.
+
+    Where an @ comes later, a password may go on up to the last one.
+    """
+    pieces, at, last = [], 0, text.rfind("@")
+    for word in re.finditer(r"\S+", text):
+        cut = None if word.start() < at or "@" in word[0] else _CUT.search(word[0])
+        if cut is not None:
+            pieces.append(f"{text[at : word.start() + cut.start()]}...")
+            is_whole = word.end() > last
+            at = word.start() + len(word[0].rstrip("'\"):;,.")) if is_whole else last + len(text[last:].split()[0])
+    return "".join((*pieces, text[at:]))
 
 
 def _secret_values(options: Any, is_secret: bool = False) -> Iterator[str]:
@@ -371,7 +409,7 @@ def _secret_values(options: Any, is_secret: bool = False) -> Iterator[str]:
     elif isinstance(options, str):
         if is_secret:
             yield options
-        yield from (secret.strip("@?") for secret in _SECRETS.findall(options) if secret)
+        yield from (secret.strip("@?") for secret in _secrets_in(options))
     elif isinstance(options, bytes) and is_secret:
         yield options.decode(errors="replace")
 
@@ -382,7 +420,7 @@ def _without_secrets(path: str, options: Mapping[str, Any] | None = None) -> Ite
 
     options: keywords of the store; the values of those that are named like secrets are secrets, too.
     """
-    secrets = [secret for secret in _SECRETS.findall(path) if secret]
+    secrets = _secrets_in(path)
     if _WEB.search(path):
         secrets += [match[2] for match in _QUERY.finditer(path)]
     parts = {secret.strip("@?") for secret in secrets}

@@ -13,8 +13,10 @@ MOST_CHARACTERS = 1 << 20  # of all the paths that one text stands for: each {a,
 _SPECIAL = re.compile(r"[,{\\]|\[\^")
 # [abc] with the signs of its class, an escaped sign, a sign with a meaning, or a run of others
 _TOKEN = re.compile(r"\[([!^]?)(\]?[^\]/]*)\]|\\(.)|([,{}])|[^\[\\,{}]+|.", re.DOTALL)
-# what has no signs in a URL: user and password, and a query up to the end or to the next URL
-_PLAIN = re.compile(r"(?<=://)[^/?#]*@|\?[^/]*=.*?(?=,[A-Za-z][A-Za-z0-9+.-]*://|\Z)", re.DOTALL)
+_NEXT = re.compile(r",(?=[A-Za-z][A-Za-z0-9+.-]*://)")  # before the next URL
+# what has no signs in a URL: user and password, also a password with / ? # in it, and a query to the end
+_PLAIN = re.compile(
+    r"(?<=://)(?:[^/?#]*@|(?!\[)[^/?#@:]*:(?!:|\d*(?:[/?#]|\Z)).*@)|\?[^/]*=.*", re.DOTALL)
 
 
 class PatternError(KwireError):
@@ -51,11 +53,31 @@ def alternatives(text: str) -> list[str]:
     return [stripped for path in done + begun if (stripped := path.strip())]
 
 
+def comma_list(text: str) -> list[str]:
+    """The parts of a comma list; a comma in the password or query of a URL separates nothing."""
+    parts, at = [""], 0
+    for start, end in [*_plain(text), (len(text), len(text))]:
+        first, *others = text[at:start].split(",")
+        parts[-1] += first
+        parts += others
+        parts[-1] += text[start:end]
+        at = end
+    return parts
+
+
+def _plain(text: str) -> list[tuple[int, int]]:
+    """The places in a text of what has no signs."""
+    if not is_url(text):
+        return []
+    ends = [*(found.start() for found in _NEXT.finditer(text)), len(text)]
+    return [plain.span() for start, end in zip([0, *ends], ends, strict=False)
+            for plain in _PLAIN.finditer(text, start, end)]
+
+
 def _tokens(text: str) -> Iterator[tuple[str, bool]]:
     """Yield (token, has it a meaning)."""
-    plain = [match.span() for match in _PLAIN.finditer(text)] if is_url(text) else []
     at = 0
-    for start, end in [*plain, (len(text), len(text))]:
+    for start, end in [*_plain(text), (len(text), len(text))]:
         for match in _TOKEN.finditer(text, at, start):
             yield _pattern(match), match[4] is not None
         yield text[start:end], False
