@@ -13,7 +13,7 @@ from tempfile import mkdtemp
 
 import click
 
-from kwire.cli.selectors import PARTITION, TOPIC
+from kwire.cli.selectors import PARTITION, TOPIC, check_not_output
 from kwire.cli.terminal import amount, counted, not_to_terminal, print_json, progress
 from kwire.output import check_standard_output, new_file, remove
 from kwire_c.printable import printable
@@ -49,7 +49,10 @@ def salvage(
     if target == "-" and (as_value or os.path.isdir(source)):
         raise click.UsageError("OUT - is standard output: for one segment, and without --json")
     not_to_terminal(target or "", "OUT -")
-    check_standard_output(_files(source))
+    if os.path.isdir(source):
+        check_not_output([os.path.join(folder, "") for folder in (source, *_folders(source))])
+    else:
+        check_standard_output([source])
     with progress("salvaging", _size(source)) as advance, _written_to(target, source) as written:
         try:
             done = salvage_log(
@@ -104,11 +107,11 @@ def _written_to(target: str | None, source: str) -> Iterator[str | None]:
         remove(folder)
 
 
-def _files(source: str) -> Iterator[str]:
-    """The files of IN: itself, or all that are in the folder."""
-    yield source
-    for folder, _, names in os.walk(source):
-        yield from (os.path.join(folder, name) for name in names)
+def _folders(source: str) -> list[str]:
+    """The folders in a folder, those of partitions among them."""
+    with suppress(OSError):  # what is wrong with it is reported where it is read
+        return [entry.path for entry in os.scandir(source) if entry.is_dir()]
+    return []
 
 
 def _size(source: str) -> int:
@@ -117,8 +120,7 @@ def _size(source: str) -> int:
         return os.path.getsize(source) if os.path.exists(source) else 0
     found = 0
     with suppress(OSError):  # what is wrong with a file is reported where it is read
-        below = [entry.path for entry in os.scandir(source) if entry.is_dir()]
-        for entry in chain.from_iterable(map(os.scandir, [source, *below])):
+        for entry in chain.from_iterable(map(os.scandir, [source, *_folders(source)])):
             if entry.name.endswith(".log"):
                 found += entry.stat().st_size
     return found

@@ -15,7 +15,7 @@ import click
 
 from kwire.cli.terminal import LONG, when
 from kwire.output import check_standard_output
-from kwire_c.printable import brief
+from kwire_c.printable import brief, printable
 
 if TYPE_CHECKING:
     from kwire.storage import LogDirectory, LogSegment
@@ -41,7 +41,7 @@ class Moment(int):
     def __new__(cls, milliseconds: int, text: str, how: str) -> Moment:
         """The time, and how its text was read."""
         moment = super().__new__(cls, milliseconds)
-        moment.read_as = f"{text} is {when(milliseconds)} UTC ({how})"
+        moment.read_as = f"{printable(text)} is {when(milliseconds)} UTC ({how})"
         return moment
 
 

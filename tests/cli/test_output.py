@@ -130,7 +130,8 @@ def test_an_input_is_not_appended_to_as_standard_output(command: str, inputs: Fi
     ("log show t-0/0.log --committed", "t-0/200.log"), ("log dump t-0/0.timeindex", "t-0/0.log"),
     ("log dump t-0/0.log u-0/0.log", "u-0/0.log"), ("log show t-0/0.index u-0", "u-0/0.log"),
     ("log show u-0 t-0/0.index", "t-0/0.index"), ("log salvage t-0/0.log", "t-0/0.log"),
-    ("log salvage . --json", "t-0/0.log"), ("audit made.jsonl.gz --to 4.4", "made.bin.gz"),
+    ("log salvage . --json", "t-0/0.log"), ("log salvage . --json", "v-0/0.log"),
+    ("audit made.jsonl.gz --to 4.4", "made.bin.gz"),
     ("storage info -c node.properties", "node.properties"), ("storage @arguments", "arguments"),
     ("storage format -c node.properties -t AAAAAAAAAAAAAAAAAAAAAQ --json", "node.properties"),
     ("versions --bootstrap-server localhost:1 --command-config client.properties", "client.properties"),
@@ -143,6 +144,7 @@ def test_what_is_read_beside_an_input_is_not_appended_to_as_standard_output(
     for folder, base in (("t-0", 0), ("t-0", 200), ("u-0", 0)):
         write_segment(tmp_path / folder, base, [batch(base + 3 * at) for at in range(20)])
     producer_snapshot(tmp_path / "t-0", 0, {})
+    (tmp_path / "v-0").symlink_to(tmp_path / "u-0")
     frame_files(tmp_path)
     (tmp_path / "node.properties").write_text(
         f"node.id=1\nprocess.roles=broker\nlog.dirs={tmp_path}/log\ncontroller.quorum.voters=2@localhost:1\n"
@@ -158,6 +160,16 @@ def test_what_is_read_beside_an_input_is_not_appended_to_as_standard_output(
     assert path.read_bytes() == content
     assert done.returncode in (1, 2)
     assert done.stderr.endswith("standard output: is an input of this command, not written to\n")
+
+
+@pytest.mark.parametrize("command", ["log show {}.log", "log salvage .", "log dump {}.log", "log ls {}.log"])
+def test_standard_output_may_be_another_file_of_the_folder_that_is_read(command: str, tmp_path: Path) -> None:
+    """out.log is no segment of a broker: its name is no offset."""
+    write_segment(tmp_path, 0, [batch(0)])
+    with (tmp_path / "out.log").open("wb") as out:
+        words = [sys.executable, "-m", "kwire", *command.replace("{}", "0".zfill(20)).split(), "--json"]
+        done = subprocess.run(words, stdout=out, stderr=subprocess.PIPE, text=True, check=False, cwd=tmp_path)
+    assert "not written to" not in done.stderr
 
 
 @pytest.mark.quick
