@@ -30,6 +30,9 @@ class Credential(NamedTuple):
     password: str | None
     salted_password: bytes | None
 
+    def __repr__(self) -> str:  # the rest is secret
+        return f"Credential(mechanism={self.mechanism.name!r}, name={self.name!r})"
+
     def record(self, rules: Rules) -> Any:
         """The UserScramCredentialRecord. Raises FormatterError for too few or too many iterations, and a surrogate."""
         try:
