@@ -17,6 +17,7 @@ from kwire.fleet.disk.segment_store import SegmentStore
 from kwire.fleet.logs.batch_store import BatchStore
 from kwire.fleet.logs.log_settings import LogSettings
 from kwire.fleet.logs.partition_log import EARLIEST, LATEST, MAX_TIMESTAMP, PartitionLog
+from kwire.fleet.logs.retention import retain
 from kwire.schema.error_codes import ErrorCode
 from kwire.storage import LogDirectory, OffsetIndex, SegmentWriter
 from kwire.storage.writing import index_writer
@@ -269,9 +270,10 @@ def test_a_cleaned_segment_is_one_whose_index_has_room(tmp_path: Path, monkeypat
 
 
 @pytest.mark.parametrize("call", ["unlink", "replace"])
+@pytest.mark.parametrize("deletes_first", [False, True])
 @pytest.mark.parametrize("number", range(1, 12))
 def test_a_swap_that_the_disk_stopped_is_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, number: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, number: int, deletes_first: bool
 ) -> None:
     """A disk that fails for a moment in the middle of a swap: the log can be read, and written, right after it."""
     log = on_disk(tmp_path, segment_bytes=400)
@@ -291,10 +293,13 @@ def test_a_swap_that_the_disk_stopped_is_ended(
             log.store.replace(0, 3, kept, [])
         except ApiError as error:
             assert "Input/output error" in error.message
-    found = offsets(log.read(0, 1 << 20, 9, True))
-    assert found in ([1, 5, 6, 7, 8], list(range(9)))
-    add(log, 1)
+    if not deletes_first:
+        found = offsets(log.read(0, 1 << 20, 9, True))
+        assert found in ([1, 5, 6, 7, 8], list(range(9)))
+        add(log, 1)
     log.delete_before(6)
+    if deletes_first:  # it counted the segments of before the swap, and deleted others
+        add(log, 1)
     assert offsets(log.read(6, 1 << 20, 10, True)) == [6, 7, 8, 9]
     assert isinstance(log.store, SegmentStore)
     log.store.close()
@@ -324,3 +329,30 @@ def test_memory_does_not_grow_with_the_log(tmp_path: Path) -> None:
     finally:
         tracemalloc.stop()
     assert used < 1 << 20 and most < 6 << 20
+
+
+def test_retention_and_compaction_count_the_segments_of_a_swap_that_was_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They counted those of before it: retention deleted the whole log."""
+    log = on_disk(tmp_path, segment_bytes=400)
+    add(log, 9)
+    kept = [log.read(offset, 1, offset + 1, True) for offset in (1, 5)]
+    before = len(log.store.segments)
+    assert before > 4
+    real = os.replace
+
+    def full(source: str, target: str) -> None:
+        if target.endswith(".log"):
+            raise OSError(28, "No space left", target)
+        real(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", full)
+        with pytest.raises(ApiError, match="No space left"):
+            log.store.replace(0, 3, kept, [])
+    assert len(log.store.segments) == before
+    log.settings = log.settings._replace(retention_bytes=sum(segment.size for segment in log.store.segments[3:]))
+    assert retain(log, 0) == 1
+    assert offsets(log.read(log.start_offset, 1 << 20, 9, True)) == list(range(log.start_offset, 9))
+    assert log.start_offset < 9

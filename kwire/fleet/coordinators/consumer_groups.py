@@ -268,9 +268,12 @@ class ConsumerGroup(CommittedOffsets):
         if not wanted or self._resolves or (self._resolved and now <= self._resolved_at + _REFRESH) or (
                 wanted <= self._resolved.keys() and self._resolved_of == changes):
             return
-        self._resolves, self._resolved_at = True, now
+        before, self._resolves, self._resolved_at = self._resolved_at, True, now
         try:
             found = await _matching(wanted, list(self._cluster.topics))
+        except BaseException:  # its client is gone: the next heartbeat looks
+            self._resolved_at = before
+            raise
         finally:
             self._resolves = False
         found = {regex: topics for regex, topics in found.items() if regex in self.regexes}  # some may have left

@@ -117,7 +117,7 @@ class GroupCoordinator:
         """Forget what groups have committed of a topic (Kafka's onPartitionsDeleted): a new one may get its name."""
         for group in self.groups.values():
             with suppress(ApiError):  # of the disk, which the next start reads: the topic is gone all the same
-                group.forget((name, index) for index in range(partitions))
+                group.forget_topic(name, partitions)
 
     def end_transaction(self, producer_id: int, commit: bool, group_ids: Iterable[str] | None) -> None:
         """A transaction of these groups has ended. None: those whose offsets were read again, whatever they are."""

@@ -100,6 +100,12 @@ class CommittedOffsets:
         self.kept(gone)
         certainly(forgotten)
 
+    def forget_topic(self, name: str, partitions: int) -> None:
+        """Forget the offsets of a topic that has so many partitions: in the time of them or of all offsets."""
+        count = len(self.offsets) + sum(map(len, self.pending_offsets.values()))
+        self.forget([one for one in self.partitions() if one[0] == name] if count < partitions else
+                    [(name, index) for index in range(partitions)])
+
     def partitions(self) -> set[TopicPartition]:
         """The partitions that have an offset, also one of an ongoing transaction."""
         return set(self.offsets).union(*self.pending_offsets.values())

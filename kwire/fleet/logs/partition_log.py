@@ -381,6 +381,7 @@ class PartitionLog:
         self._drop_segments()
 
     def _drop_segments(self) -> None:
+        self.store.settle()
         gone = bisect_right(self.store.segments, self.start_offset, key=attrgetter("base_offset")) - 1
         if gone > 0:
             self.store.drop(gone)

@@ -26,6 +26,7 @@ def retain(log: PartitionLog, now: int) -> int:
     The active segment goes too if all of it is too old: it is ended first. Raises ApiError. Source:
     UnifiedLog.deleteOldSegments.
     """
+    log.store.settle()
     before = len(log.store.segments)
     settings = log.settings
     if settings.deletes:
@@ -88,6 +89,7 @@ def compact(log: PartitionLog, now: int) -> int:
     MemoryRecords.filterTo.
     """
     log.roll()
+    log.store.settle()
     segments = log.store.segments
     count = 0
     for at, segment in enumerate(segments[:-1]):
