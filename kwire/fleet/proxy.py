@@ -84,7 +84,7 @@ _NO_MESSAGE = messages.RequestHeader()
 
 
 class _OwnAddressError(OSError):
-    """An address leads to a listener of the proxy itself. broker: what that stands for."""
+    """An address leads to a listener of the proxy itself. broker: the one that the listener leads to."""
 
     def __init__(self, broker: Address) -> None:
         super().__init__("it is where the proxy itself listens")
@@ -260,7 +260,7 @@ class Proxy(InThread):
     async def _connected(self, broker: Address) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """A connection to a broker. Raises OSError, TimeoutError.
 
-        One that names this proxy as its own address (advertised.listeners) is the one that this proxy stands for there.
+        Where it names this proxy as its own address (advertised.listeners), the listener there tells the broker.
         """
         named = {broker}
         while True:
