@@ -65,7 +65,9 @@ def storage(as_release: str | None, as_json: bool, arguments: tuple[str, ...]) -
         sys.stderr.write(_PASSWORD.sub(r"\1[hidden]\n", error.usage_text()))
     except FormatterError as error:
         sys.stdout.flush()
-        print(printable(_PASSWORD.sub(r"\1[hidden]", shown_text(str(error)))), file=sys.stderr)
+        text = str(error)  # of listeners, PLAINTEXT://HOST:PORT, nothing is secret
+        text = shown_text(text) if "@" in text else text
+        print(printable(_PASSWORD.sub(r"\1[hidden]", text)), file=sys.stderr)
     return 1
 
 

@@ -386,6 +386,15 @@ def test_a_path_is_shown_without_its_secrets() -> None:
         assert filesystem.shown(path) == wanted
 
 
+def test_listeners_and_ports_in_texts_are_shown() -> None:
+    for text in (
+        "'[PLAINTEXT://h:9092, SSL://h:9092]': each another port, listeners: [PLAINTEXT://h:9092, SSL://h:9092]",
+        "<https://h:80>", "{https://h:80}", "`https://h:80`", "A://:-1 is no port", "[FOO://[::1]:9094]",
+    ):
+        assert filesystem.shown_text(text) == text
+    assert filesystem.shown_text("https://u:12]x y@h/z: not there") == "https://... not there"
+
+
 # small files, and paths
 
 

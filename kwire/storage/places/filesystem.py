@@ -40,9 +40,9 @@ _SHORTEST = 4  # characters of a part that no error may have
 _QUERY = re.compile(r"(?<=://)([^?]*)(\?.*)", re.DOTALL)
 _ROOTS = ("://", ":///")  # what URLs of a whole store end in
 # in a text: in quotes, also with spaces in it, or alone
-_URL = re.compile(r"""(?<=')[A-Za-z][\w+.-]*://[^'\n]*(?='(?:\W|$))|[A-Za-z][\w+.-]*://\S*?(?=['"):;,.]*(?:\s|$))""")
+_URL = re.compile(r"""(?<=')[A-Za-z][\w+.-]*://[^'\n]*(?='(?:\W|$))|[A-Za-z][\w+.-]*://\S*?(?=['"):;,.\]}>`]*(?:\s|$))""")
 # in a word without @: the beginning of a password that is cut off there; PORT: of texts that say what is expected
-_CUT = re.compile(r"""(?<=\w://)[^/?#:]*:(?!:|PORT\b|\d*(?:[/?#'"):;,.]|$))""")
+_CUT = re.compile(r"""(?<=\w://)[^/?#:]*:(?!:|PORT\b|-?\d*(?:[/?#'"):;,.]|[]}>`]+['"):;,.]*$|$))""")
 _WEB = re.compile(r"https?://", re.IGNORECASE)  # where ? begins a query, and is no sign of a pattern
 
 
@@ -394,7 +394,7 @@ def _without_cut(text: str) -> str:
         if cut is not None:
             pieces.append(f"{text[at : word.start() + cut.start()]}...")
             is_whole = word.end() > last
-            at = word.start() + len(word[0].rstrip("'\"):;,.")) if is_whole else last + len(text[last:].split()[0])
+            at = word.start() + len(word[0].rstrip("'\"):;,.]}>`")) if is_whole else last + len(text[last:].split()[0])
     return "".join((*pieces, text[at:]))
 
 
