@@ -62,7 +62,7 @@ class ClusterImage:
 
         path: a __cluster_metadata-0 folder, the log directory that it is in, one .log file that begins at offset 0, or
         another file, which is a snapshot (the image is then what it holds; its name says the offset, which is -1 for
-        other names); a local path or an fsspec URL, with options as its keywords. Segments and snapshots may be
+        other names); a local path or an fsspec URL, with options as its keywords. Local segments and snapshots may be
         compressed as .gz. offset: the last one to read (inclusive), by default the last one of the log; the log on disk
         may hold records that were never committed. release: of the software that wrote the log, needed for records that
         the releases before 3.6 wrote in another layout.

@@ -16,7 +16,7 @@ from kwire.storage.metadata.replay import Replay
 from kwire.storage.metadata.snapshots import snapshot_id
 from kwire.storage.metadata.tables import Tables
 from kwire.storage.places.discovery import Listing, SegmentFile, each_once
-from kwire.storage.places.filesystem import located, plain, shown
+from kwire.storage.places.filesystem import is_url, located, plain, shown
 from kwire.storage.reading.segment import LogSegment
 
 FOLDER = "__cluster_metadata-0"
@@ -68,6 +68,8 @@ def _files(path: str, offset: int | None, listing: Listing) -> tuple[str | None,
         if segments or snapshots:
             fitting = [file for file in snapshots if offset is None or snapshots[file][0] - 1 <= offset]
             newest = max(fitting, key=snapshots.__getitem__, default=None)  # of one beside its .gz the first: itself
+            if newest is not None and is_url(newest) and newest.endswith(".gz"):  # else the state would be an older one
+                raise MetadataLogError("compressed as .gz, which is read of local paths only", file=shown(newest))
             return newest, _needed(segments, snapshots[newest][0] if newest else 0)
     if listing.look([f"{path.rstrip('/')}/{_EARLY_FOLDER}"])[0] is not None:
         raise UnsupportedVersionError(

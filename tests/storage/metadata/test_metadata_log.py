@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import fsspec
 import pytest
 
 import kwire
@@ -146,6 +147,19 @@ def test_a_compressed_snapshot_counts(tmp_path: Path) -> None:
         image = ClusterImage.read(path)
         assert (image.offset, image.metadata_version, image.files) == (9, 30, (str(compressed),))
     assert ClusterImage.read(folder, 7).metadata_version == 29
+
+
+def test_a_compressed_snapshot_of_a_store_is_an_error(tmp_path: Path) -> None:
+    """Without it the state of the snapshot before it would be shown; files of stores are not decompressed."""
+    store = fsspec.filesystem("memory")
+    for offset, ending in ((7, ""), (9, ".gz")):
+        made = Path(image_of([m.FeatureLevelRecord(name="metadata.version", feature_level=29)], offset=offset)
+                    .write_snapshot(tmp_path))
+        data = gzip.compress(made.read_bytes()) if ending else made.read_bytes()
+        store.pipe(f"/compressed/{made.name}{ending}", data)
+    with pytest.raises(MetadataLogError, match="compressed as .gz, which is read of local paths only"):
+        ClusterImage.read("memory://compressed")
+    assert ClusterImage.read("memory://compressed", 7).offset == 7
 
 
 def test_control_records_of_the_log_replace_those_of_the_snapshot(tmp_path: Path) -> None:
