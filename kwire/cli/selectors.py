@@ -195,10 +195,19 @@ def _read_with(paths: Sequence[str]) -> Iterator[str]:
     from kwire.storage.places.filesystem import is_url
 
     yield from paths
-    for folder in dict.fromkeys(os.path.dirname(path) or "." for path in paths if not is_url(path)):
+    local = [path for path in paths if path != "-" and not is_url(path)]
+    stems = {os.path.basename(path).partition(".")[0] for path in local}
+
+    def is_read(name: str) -> bool:
+        stem, _, ending = name.partition(".")
+        of_segment = ending in ("index", "timeindex", "txnindex", "snapshot", "checkpoint")
+        return offset_in_name(name) >= 0 or (kind_by_name(name) is not None and (
+            not of_segment or stem in stems or stem.replace("-", "").isdigit()))
+
+    for folder in dict.fromkeys(os.path.dirname(path) or "." for path in local):
         with suppress(OSError):
             for entry in os.scandir(folder):
-                if offset_in_name(entry.name) >= 0 or kind_by_name(entry.name) is not None:
+                if is_read(entry.name):
                     yield entry.path
 
 

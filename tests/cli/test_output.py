@@ -162,11 +162,14 @@ def test_what_is_read_beside_an_input_is_not_appended_to_as_standard_output(
     assert done.stderr.endswith("standard output: is an input of this command, not written to\n")
 
 
+@pytest.mark.parametrize("name", ["out.log", "out.index", "out.snapshot"])
 @pytest.mark.parametrize("command", ["log show {}.log", "log salvage .", "log dump {}.log", "log ls {}.log"])
-def test_standard_output_may_be_another_file_of_the_folder_that_is_read(command: str, tmp_path: Path) -> None:
+def test_standard_output_may_be_another_file_of_the_folder_that_is_read(
+    command: str, name: str, tmp_path: Path
+) -> None:
     """out.log is no segment of a broker: its name is no offset."""
     write_segment(tmp_path, 0, [batch(0)])
-    with (tmp_path / "out.log").open("wb") as out:
+    with (tmp_path / name).open("wb") as out:
         words = [sys.executable, "-m", "kwire", *command.replace("{}", "0".zfill(20)).split(), "--json"]
         done = subprocess.run(words, stdout=out, stderr=subprocess.PIPE, text=True, check=False, cwd=tmp_path)
     assert "not written to" not in done.stderr
