@@ -18,7 +18,7 @@ from kwire.net.waiting import turn
 
 
 async def dial(
-    host: str, port: int, seconds: float, check: Callable[[Address], None] = lambda address: None, **options: Any
+    host: str, port: int, seconds: float, check: Callable[[Address], None] | None = None, **options: Any
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Connect to the first address of a host that answers; the options are those of asyncio.open_connection.
 
@@ -30,7 +30,8 @@ async def dial(
         raise ValueError("a host name with a NUL")
     *others, last = await _addresses(host)
     for address in others:
-        check(Address(address, port))
+        if check is not None:
+            check(Address(address, port))
         try:
             async with asyncio.timeout(turn(seconds)):
                 return await asyncio.open_connection(address, port, **options)
@@ -38,7 +39,9 @@ async def dial(
             raise
         except OSError:  # TimeoutError too
             continue
-    check(Address(last, port))
+    if check is not None:
+        for address in [last] if _is_ip(last) else await _by_loop(last):
+            check(Address(address, port))
     return await asyncio.open_connection(last, port, **options)
 
 
@@ -75,6 +78,15 @@ async def _addresses(host: str) -> list[str]:
     if not found:
         raise OSError("the host has no address")
     return list(dict.fromkeys(_numeric(*row[4]) for row in found))
+
+
+async def _by_loop(host: str) -> list[str]:
+    """The addresses of a host that the loop itself looks up when it connects; [] where it raises an error then."""
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError:
+        return []
+    return [_numeric(*row[4]) for row in found]
 
 
 def _numeric(address: str, port: int, flow: int = 0, scope: int = 0) -> str:

@@ -47,6 +47,7 @@ def leads_to(address: Address, listener: Address) -> bool:
         wanted, here = ip_address(address.host), ip_address(listener.host)
     except ValueError:
         return False
+    wanted, here = getattr(wanted, "ipv4_mapped", None) or wanted, getattr(here, "ipv4_mapped", None) or here
     if wanted.version != here.version:
         return False
     if wanted.is_unspecified:  # a connection to it leads to the loopback address

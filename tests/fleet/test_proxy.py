@@ -304,7 +304,8 @@ def test_a_broker_that_names_the_proxy_is_reached_through_one_listener(name: str
 
 
 @pytest.mark.parametrize(("listen", "target"), [
-    ("127.0.0.1", "127.0.0.1"), ("127.0.0.1", "localhost"), ("0.0.0.0", "127.0.0.1"), ("127.0.0.1", "0.0.0.0")])
+    ("127.0.0.1", "127.0.0.1"), ("127.0.0.1", "localhost"), ("0.0.0.0", "127.0.0.1"), ("127.0.0.1", "0.0.0.0"),
+    ("127.0.0.1", "[::ffff:127.0.0.1]")])
 def test_a_proxy_of_itself_ends(listen: str, target: str) -> None:
     """It connected to itself until no descriptor was left."""
     async def talk() -> None:
@@ -321,6 +322,28 @@ def test_a_proxy_of_itself_ends(listen: str, target: str) -> None:
         assert said == [f"{target}:{port}: it is where the proxy itself listens"]
 
     asyncio.run(talk())
+
+
+def test_a_proxy_of_itself_ends_in_a_loop_that_looks_names_up_by_itself() -> None:
+    """As uvloop's: the addresses were not seen before it had connected."""
+    class Loop(asyncio.SelectorEventLoop):
+        async def getaddrinfo(self, *arguments: Any, **options: Any) -> Any:
+            return await super().getaddrinfo(*arguments, **options)
+
+    async def talk() -> None:
+        said = list[str]()
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        async with Proxy(f"localhost:{port}", f"127.0.0.1:{port}", say=said.append):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            with contextlib.suppress(ConnectionError):
+                assert await asyncio.wait_for(reader.read(), 10) == b""
+            writer.close()
+            await asyncio.sleep(0.2)
+        assert 0 < len(said) < 5 and said[0] == f"localhost:{port}: it is where the proxy itself listens"
+
+    with asyncio.Runner(loop_factory=Loop) as runner:
+        runner.run(talk())
 
 
 def test_names_of_many_topics_are_forgotten_in_linear_time() -> None:
