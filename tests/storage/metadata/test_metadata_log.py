@@ -157,7 +157,7 @@ def test_a_compressed_snapshot_of_a_store_is_an_error(tmp_path: Path) -> None:
                     .write_snapshot(tmp_path))
         data = gzip.compress(made.read_bytes()) if ending else made.read_bytes()
         store.pipe(f"/compressed/{made.name}{ending}", data)
-    with pytest.raises(MetadataLogError, match="compressed as .gz, which is read of local paths only"):
+    with pytest.raises(MetadataLogError, match=r"compressed as \.gz, which is read of local paths only"):
         ClusterImage.read("memory://compressed")
     assert ClusterImage.read("memory://compressed", 7).offset == 7
 
