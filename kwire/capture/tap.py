@@ -126,7 +126,7 @@ class Tap:
 
 
 async def connected(
-    host: str, port: int, check: Callable[[Address], None] = lambda address: None
+    host: str, port: int, check: Callable[[Address], None] | None = None
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """A proxy's connection to a broker. check: called with each address of the host before it is tried.
 
