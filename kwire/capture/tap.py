@@ -79,15 +79,9 @@ class Tap:
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection until it ends."""
         try:
-            broker, to_broker = await connected(*self.target, self._refuse_itself)
-        except (OSError, TimeoutError) as error:
-            self.say(f"{Address(*self.target)}: {reason(error)}")
-            return
-        try:
-            self._refuse_itself(there(to_broker))  # its name was not looked up here (uvloop)
             client = str(there(writer))
-        except OSError as error:  # one of the two was reset at once
-            to_broker.transport.abort()
+            broker, to_broker = await connected(*self.target, self._refuse_itself)
+        except (OSError, TimeoutError) as error:  # the client may have been reset at once
             self.say(f"{Address(*self.target)}: {reason(error)}")
             return
         recording = self.recorder.open(client, str(Address(*self.target)))
