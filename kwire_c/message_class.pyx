@@ -6,7 +6,7 @@ A NULL object slot means the field's default; an empty list is stored as () unti
 from types import GenericAlias
 
 from kwire_c.errors import EncodeError
-from kwire_c.secrets import SECRET_FIELDS, SECRET_SETTING
+from kwire_c.secrets import HIDDEN, is_secret
 
 from cpython.buffer cimport PyObject_CheckBuffer
 from cpython.long cimport PyLong_AsLongLongAndOverflow
@@ -594,13 +594,13 @@ cdef str fields_text(PyObject *self, Py_ssize_t room):
     cdef str text
     cdef list parts = []
     cdef list fields = contents(self)
-    hides_value = is_secret_setting(fields)
+    setting = config_name(fields)
     for name, value in fields:
         if room <= 0:
             parts.append("...")
             break
-        if name in SECRET_FIELDS or (hides_value and name == "value"):
-            text = f"{name}=<hidden>"
+        if value is not None and is_secret(name, setting):
+            text = f"{name}={HIDDEN}"
         else:
             text = f"{name}={value_text(value, room)}"
         parts.append(text)
@@ -608,12 +608,12 @@ cdef str fields_text(PyObject *self, Py_ssize_t room):
     return f"{<object>cls.label}({', '.join(parts)})"
 
 
-cdef bint is_secret_setting(list fields) except -1:
-    """Are these the fields of a config whose value is a secret?"""
+cdef object config_name(list fields):
+    """The name among the fields of a struct, which may be that of a config; None if there is none."""
     for name, value in fields:
         if name == "name" or name == "config_name":
-            return isinstance(value, str) and SECRET_SETTING.search(value) is not None
-    return False
+            return value
+    return None
 
 
 cdef str value_text(object value, Py_ssize_t room):
