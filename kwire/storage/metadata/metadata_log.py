@@ -16,6 +16,7 @@ from kwire.storage.metadata.replay import Replay
 from kwire.storage.metadata.snapshots import snapshot_id
 from kwire.storage.metadata.tables import Tables
 from kwire.storage.places.discovery import Listing, SegmentFile, each_once
+from kwire.storage.places.file_kinds import uncompressed_name
 from kwire.storage.places.filesystem import is_url, located, plain, shown
 from kwire.storage.reading.segment import LogSegment
 
@@ -68,8 +69,8 @@ def _files(path: str, offset: int | None, listing: Listing) -> tuple[str | None,
         if segments or snapshots:
             fitting = [file for file in snapshots if offset is None or snapshots[file][0] - 1 <= offset]
             newest = max(fitting, key=snapshots.__getitem__, default=None)  # of one beside its .gz the first: itself
-            if newest is not None and is_url(newest) and newest.endswith(".gz"):  # else the state would be an older one
-                raise MetadataLogError("compressed as .gz, which is read of local paths only", file=shown(newest))
+            if newest is not None:
+                _check_compression(newest)
             return newest, _needed(segments, snapshots[newest][0] if newest else 0)
     if listing.look([f"{path.rstrip('/')}/{_EARLY_FOLDER}"])[0] is not None:
         raise UnsupportedVersionError(
@@ -79,8 +80,18 @@ def _files(path: str, offset: int | None, listing: Listing) -> tuple[str | None,
 
 
 def _snapshot_id(path: str) -> tuple[int, int] | None:
-    """snapshot_id() of a file that may be compressed as .gz."""
-    return snapshot_id(path.removesuffix(".gz"))
+    """snapshot_id() of a file that may be compressed."""
+    return snapshot_id(uncompressed_name(path)[0])
+
+
+def _check_compression(snapshot: str) -> None:
+    """Raise MetadataLogError for the newest snapshot if it cannot be read: an older one would show an older state."""
+    ending = uncompressed_name(snapshot)[1]
+    if ending not in ("", "gz"):
+        reason = f"compressed as .{ending}: decompress it first, or compress it as .gz"
+        raise MetadataLogError(reason, file=shown(snapshot))
+    if ending and is_url(snapshot):
+        raise MetadataLogError("compressed as .gz, which is read of local paths only", file=shown(snapshot))
 
 
 def _needed(segments: list[SegmentFile], start: int) -> list[str]:

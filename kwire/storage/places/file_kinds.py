@@ -42,7 +42,8 @@ _SIGNATURES = (
     (b"\x7fELF", "a program"), (b"%PDF", "a PDF"), (b"\x89PNG", "a picture"),
 )  # fmt: skip
 _TAR = slice(257, 262)
-_COMPRESSED = re.compile(r"(\d{1,20}\.log)\.(zst|zstd|lz4|bz2|xz|lzma|sz|snappy|zip|7z|br|Z)")
+_COMPRESSED = re.compile(
+    r"(\d{1,20}\.log|\d{20}-\d{10}\.checkpoint)\.(gz|zst|zstd|lz4|bz2|xz|lzma|sz|snappy|zip|7z|br|Z)")
 
 
 def kind_by_name(path: str) -> str | None:
@@ -94,9 +95,16 @@ def check_compressed(path: str, names: Collection[str]) -> None:
 
     names: of the files in its folder. What is read of a folder would lack its records.
     """
-    found = _COMPRESSED.fullmatch(path.rpartition("/")[2])
-    if found is not None and found[1] not in names and f"{found[1]}.gz" not in names:
-        raise _wrong(path, f"a segment compressed as .{found[2]}: decompress it first, or compress it as .log.gz")
+    name, ending = uncompressed_name(path)
+    if ending not in ("", "gz") and name.endswith(".log") and name not in names and f"{name}.gz" not in names:
+        raise _wrong(path, f"a segment compressed as .{ending}: decompress it first, or compress it as .log.gz")
+
+
+def uncompressed_name(path: str) -> tuple[str, str]:
+    """(the name of a segment or snapshot without what was added when it was compressed, this without its dot or "")."""
+    name = path.rpartition("/")[2]
+    found = _COMPRESSED.fullmatch(name)
+    return (name, "") if found is None else (found[1], found[2])
 
 
 def check_capture(path: str, head: bytes) -> None:

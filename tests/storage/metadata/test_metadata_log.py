@@ -147,6 +147,11 @@ def test_a_compressed_snapshot_counts(tmp_path: Path) -> None:
         image = ClusterImage.read(path)
         assert (image.offset, image.metadata_version, image.files) == (9, 30, (str(compressed),))
     assert ClusterImage.read(folder, 7).metadata_version == 29
+    compressed.rename(f"{snapshot}.zst")
+    with pytest.raises(MetadataLogError, match=r"compressed as \.zst: decompress it first") as caught:
+        ClusterImage.read(folder)
+    assert caught.value.file == f"{snapshot}.zst"
+    assert ClusterImage.read(folder, 7).metadata_version == 29
 
 
 def test_a_compressed_snapshot_of_a_store_is_an_error(tmp_path: Path) -> None:
