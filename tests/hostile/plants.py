@@ -228,6 +228,13 @@ PLANTS = (
         "fleet/test_cancelled.py", (),
     ),
     Plant(
+        "a compaction counts records of aborted transactions", "kwire/fleet/logs/retention.py",
+        """            if batch.is_control or (batch.is_transactional and _is_in(
+                    aborted.get(batch.producer_id, []), batch.base_offset)):
+""",
+        "            if batch.is_control:\n", (), "fleet_compactions", ("--seconds", "120"), "expected {",
+    ),
+    Plant(
         "the keys of users are printed", "kwire/storage/metadata/record_json.py", "_SECRET_FIELDS.get(name, ())",
         "()", (), "cli/test_snapshot.py", (), "test_nothing_that_is_printed",
     ),
