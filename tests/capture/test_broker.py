@@ -34,7 +34,7 @@ def converse(address: str, topic: str) -> None:
     hurried.close(60)
     consumer = KafkaConsumer(topic, bootstrap_servers=address, client_id="tapped-consumer", group_id=topic,
                              auto_offset_reset="earliest", consumer_timeout_ms=60_000)
-    seen = [record.value for record, _ in zip(consumer, range(MESSAGES), strict=False)]
+    seen = [record.value for _, record in zip(range(MESSAGES), consumer, strict=False)]
     consumer.close()
     assert seen == [b"value %d" % number for number in range(MESSAGES)]
 

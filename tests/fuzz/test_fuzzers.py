@@ -1,4 +1,4 @@
-"""The fuzzers: kept corpora and seeded mutations on the C core alone, a minute of each fuzzer, planted bugs found."""
+"""The fuzzers: kept corpora and seeded mutations on the C core alone, 20 seconds of each fuzzer, planted bugs found."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.fuzz import targets
 from tests.hostile import inputs, mutate
 
 ALL = (*targets.TARGETS, targets.FACE)
-SECONDS = int(os.environ.get("KWIRE_FUZZ_SECONDS", "60"))
+SECONDS = int(os.environ.get("KWIRE_FUZZ_SECONDS", "20"))
 
 
 def test_corpora_are_small_and_whole() -> None:
@@ -65,7 +65,7 @@ def test_a_processor_without_wide_copies_makes_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(1800)
-def test_a_minute_of_each() -> None:
+def test_a_while_of_each() -> None:
     """Two at a time. KWIRE_FUZZ_SECONDS asks for another time."""
     targets.clang()
     with ThreadPoolExecutor(2) as pool:

@@ -62,6 +62,10 @@ def test_a_fleets_folder_that_is_damaged() -> None:
     assert "damaged folders: nothing found" in harness("fleet_folders", "--seconds", "0", "--least", "8")
 
 
+def test_a_fleets_log_that_is_compacted() -> None:
+    assert "nothing lost" in harness("fleet_compactions", "--seconds", "0", "--least", "8")
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
 def test_a_fleet_at_each_call_to_a_disk() -> None:
@@ -69,26 +73,26 @@ def test_a_fleet_at_each_call_to_a_disk() -> None:
     assert "whole at one level" in harness("fleet_levels", timeout=7200)
 
 
-@pytest.mark.parametrize(("place", "fault"), [
-    ("kwire.fleet.apis.topics.check_topic_configs", lambda configs, release: 1 // (len(configs) - 1)),
-    ("kwire.fleet.proxy.connected", asyncio.open_connection),
+@pytest.mark.parametrize(("seed", "place", "fault"), [
+    (24, "kwire.fleet.apis.topics.check_topic_configs", lambda configs, release: 1 // (len(configs) - 1)),
+    (3, "kwire.fleet.proxy.connected", asyncio.open_connection),
 ], ids=["fleet", "proxy"])  # fmt: skip
-def test_a_fault_is_found_by_clients(monkeypatch: pytest.MonkeyPatch, place: str, fault: Any) -> None:
+def test_a_fault_is_found_by_clients(monkeypatch: pytest.MonkeyPatch, seed: int, place: str, fault: Any) -> None:
     monkeypatch.setattr(place, fault)
     with pytest.raises(AssertionError):
-        clients.rounds(0, 1, 40)
+        clients.rounds(0, seed, 40)
 
 
-@pytest.mark.parametrize(("name", "place", "fault"), [
-    ("features", "kwire.net.feature_updates._results", lambda updates, *_: {} if updates else None),
-    ("connection", "kwire.net.negotiation.node_api_versions", lambda answer: answer.api_keys[0] and 1 // 0),
+@pytest.mark.parametrize(("name", "seed", "place", "fault"), [
+    ("features", 34, "kwire.net.feature_updates._results", lambda updates, *_: {} if updates else None),
+    ("connection", 1, "kwire.net.negotiation.node_api_versions", lambda answer: answer.api_keys[0] and 1 // 0),
 ], ids=lambda value: value if isinstance(value, str) else "")  # fmt: skip
 def test_a_fault_is_found_in_dialogues(
-    monkeypatch: pytest.MonkeyPatch, name: str, place: str, fault: Any
+    monkeypatch: pytest.MonkeyPatch, name: str, seed: int, place: str, fault: Any
 ) -> None:
     monkeypatch.setattr(place, fault)
     with pytest.raises((AssertionError, ArithmeticError)):
-        dialogues.rounds(0, 1, [name], 60)
+        dialogues.rounds(0, seed, [name], 60)
 
 
 def test_tables_that_lie() -> None:
@@ -151,7 +155,7 @@ def test_a_planted_fault_is_found(plant: plants.Plant) -> None:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize(
     "name", ["races", "interrupts", "forks", "dialogues", "clients", "fleet_folders", "fleet_allocations",
-             "changing_folders"])
+             "fleet_compactions", "changing_folders"])
 def test_for_ten_minutes(name: str) -> None:
     harness(name, "--seconds", "600", "--seed", "7", timeout=3000)
 
