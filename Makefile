@@ -20,7 +20,7 @@ $(VENV)/.ready: pyproject.toml setup.py
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --upgrade pip
 	$(BIN)/python -m pip install -q 'setuptools>=77' 'Cython>=3.1'
-	$(BIN)/python -m pip install -q --no-build-isolation -e '.[dev]'
+	$(BIN)/python -m pip install -q --no-compile --no-build-isolation -e '.[dev]'
 	touch $@
 
 lint: build  ## ruff, cython-lint, mypy, the stubs, the import contract, spelling

@@ -130,7 +130,7 @@ def test_the_files_are_as_the_importer_writes_them():
 
 
 @pytest.mark.java
-@pytest.mark.parametrize("patch", ["4.4.0", "3.9.2", "2.8.2"])
+@pytest.mark.parametrize("patch", ["4.4.0", pytest.param("3.9.2", marks=pytest.mark.soak), "2.8.2"])
 def test_a_known_release_changes_nothing(patch):
     definitions = SchemaSet(layout.ROOT)
     definitions.take(patch)

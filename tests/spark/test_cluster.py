@@ -15,7 +15,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from tests.spark.conftest import ROOT, prepare_environment
+from tests.spark.conftest import JVM, ROOT, prepare_environment
 from tests.spark.logs import batch, damaged, segment
 
 HOME = Path(pyspark.__file__).parent
@@ -82,7 +82,8 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("cluster")
     port = free_port()
     environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYSPARK_PYTHON")}
-    environment |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "128m", "SPARK_LOG_DIR": str(folder)}
+    environment |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "128m", "SPARK_LOG_DIR": str(folder),
+                    "SPARK_DAEMON_JAVA_OPTS": JVM}
     options = ["--host", "127.0.0.1", "--webui-port", "0"]
     commands = {
         "master": ["org.apache.spark.deploy.master.Master", *options, "--port", str(port)],
@@ -116,6 +117,7 @@ def test_executors_take_kwire_from_the_archive(master: str, tmp_path: Path) -> N
     done = subprocess.run(
         [HOME / "bin" / "spark-submit", "--master", master, "--archives", f"{archive}#kwire-env",
          "--conf", "spark.executorEnv.PYTHONPATH=kwire-env", "--conf", "spark.executor.memory=512m",
+         "--conf", f"spark.executor.extraJavaOptions={JVM}",
          "--conf", "spark.cores.max=2", "--conf", "spark.driver.memory=512m", "--conf", "spark.ui.enabled=false",
          "--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.log.level=ERROR",
          tmp_path / "job.py", tmp_path / "logs", tmp_path / "bad"],
