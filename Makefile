@@ -36,7 +36,7 @@ check: build  ## the quick tests
 	$(BIN)/python -m pytest -q -m quick
 
 test: lint  ## all that CI runs: lint, and every test but soak
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not soak"
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not soak"
 
 fuzz: build  ## half an hour of each fuzzer, two at a time; what is new is kept in tests/data/fuzz
 	$(BIN)/python -m tests.fuzz --seconds 1800 --keep

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,8 +16,17 @@ from tools import places
 from tools.kafka.maven import MissingTool
 from tools.kafka.oracle import NEWEST, OLD, Oracle
 
+JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # Spark's runs are short: what starts them soonest
+os.environ.setdefault("SPARK_SUBMIT_OPTS", JVM)
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # `make test &`: the commands of tests would inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests come first, so that with several workers none of them is left alone at the end."""
+    slow = {item.path for item in items if item.get_closest_marker("quick") is None}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 @pytest.fixture(scope="session")

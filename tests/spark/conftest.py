@@ -14,8 +14,6 @@ from tools.places import ROOT
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # what starts short runs soonest
-
 
 def prepare_environment() -> None:
     """Java, the workers' Python and its path, loopback: before the JVM starts."""
@@ -27,7 +25,6 @@ def prepare_environment() -> None:
         pytest.fail(str(error), pytrace=False)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    os.environ.setdefault("SPARK_SUBMIT_OPTS", JVM)
     path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if str(ROOT) not in path:
         os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, path)])

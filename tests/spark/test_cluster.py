@@ -15,7 +15,8 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from tests.spark.conftest import JVM, ROOT, prepare_environment
+from tests.conftest import JVM
+from tests.spark.conftest import ROOT, prepare_environment
 from tests.spark.logs import batch, damaged, segment
 
 HOME = Path(pyspark.__file__).parent
