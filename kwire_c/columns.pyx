@@ -722,7 +722,10 @@ cdef class RecordGatherer:
                 except KwireError as error:
                     self.spoil(error, self.verify_crc and run.status != KW_BATCH_CRC)
             elif status == KW_RUN_FULL:
-                self.next_chunk()
+                try:
+                    self.next_chunk()
+                except LimitError as error:
+                    self.spoil(error, self.verify_crc)
             else:
                 raise MemoryError
 

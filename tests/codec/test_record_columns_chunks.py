@@ -71,3 +71,16 @@ def test_a_batch_that_fills_more_than_a_chunk(codec: str, errors: str) -> None:
         read(small + large, 400, errors="raise")
     assert (caught.value.limit, caught.value.offset) == (400, len(small))
     assert pyarrow.table(read(small + large, 4000, errors=errors)).num_rows == 2
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip"])
+@pytest.mark.parametrize("views", [False, True])
+def test_a_batch_that_fills_more_than_a_chunk_is_kept_as_a_bad_one(codec: str, views: bool) -> None:
+    """It ended the read, where it is not compressed."""
+    before, after = (kwire.build_batch([(0, b"k", b"v")], base_offset=at) for at in (0, 2))
+    large = kwire.build_batch([(0, b"k", b"v", [("k" * 400, b"")])], codec=codec, base_offset=1)
+    found = read(before + large + after, 1000, errors="keep", views=views)
+    assert found["offset"].to_pylist() == [0, 2]
+    (bad,) = found.bad
+    assert (bad.position, bad.raw) == (len(before), large)
+    assert isinstance(bad.error, kwire.LimitError)
