@@ -618,7 +618,7 @@ cdef class Markers:
             elif head.magic == 2 and head.attributes & KW_ATTR_CONTROL and head.attributes & KW_ATTR_TRANSACTIONAL:
                 try:
                     if not verify_crc or checksum_holds(data, &head):  # else it is reported when it is read
-                        payload = unpack(block, data, &head, limit, at) if head.codec else None
+                        payload = unpack(block, data, &head, limit, at) if head.codec and head.count != 0 else None
                         check_heads(&heads, data, &head, payload, &marker, 1, at)
                         kind = kw_control_type(heads.block, &marker) if heads.left else -1
                         if kind == 0 or kind == 1:

@@ -112,6 +112,19 @@ def test_a_damaged_marker_is_bad_once(codec: str) -> None:
         kwire.columns(bytes(marker), committed=True)
 
 
+@pytest.mark.parametrize("verify_crc", [False, True])
+def test_a_compressed_control_batch_without_records_is_valid(verify_crc: bool) -> None:
+    """As in DefaultRecordBatch.iterator: its payload, here no gzip stream, is not looked at."""
+    empty = bytearray(kwire.build_batch([(2, bytes(4), bytes(6))], control=True, producer_id=7, producer_epoch=0,
+                                        transactional=True, codec="gzip")[:61] + b"none")  # fmt: skip
+    empty[8:12] = (len(empty) - 12).to_bytes(4, "big")
+    empty[57:61] = bytes(4)
+    data = bytes(inputs.with_checksum(empty)) + kwire.build_batch([(0, b"k", b"v")])
+    assert [batch.count for batch in kwire.read_batches(data)] == [0, 1]
+    for committed in (False, True):
+        assert kwire.columns(data, committed=committed, verify_crc=verify_crc)["value"].to_pylist() == [b"v"]
+
+
 def test_views_keep_nothing_of_a_batch_without_rows() -> None:
     """What a bad batch was decompressed to stayed alive with the columns: 16 MiB for each 16 KiB of gzip."""
     good = kwire.build_batch([(0, None, bytes(100)), (1, b"k", b"v" * 50)], codec="gzip")
