@@ -850,7 +850,7 @@ def gather(inputs, tuple fields, *, committed=False, control=False, views=False,
     gatherer.chunks = []
     gatherer.bad = []
     gatherer.fields = fields
-    gatherer.views = views
+    gatherer.views = views and ("key" in fields or "value" in fields)  # else no view would need the blocks
     gatherer.verify_crc = verify_crc
     gatherer.keep = errors == "keep"
     gatherer.strict_tail = strict_tail

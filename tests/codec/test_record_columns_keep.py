@@ -135,3 +135,13 @@ def test_views_keep_nothing_of_a_batch_without_rows() -> None:
     assert len(found.bad) == 20 and found.nbytes < len(data) + 10_000
     assert found["value"].to_pylist() == [bytes(100), b"v" * 50] * 2
     assert pa.table(found)["value"].to_pylist() == found["value"].to_pylist()
+
+
+def test_columns_without_views_keep_no_blocks() -> None:
+    """Offsets and headers kept all that was decompressed: 16 MiB for 16 KiB of gzip."""
+    data = kwire.build_batch([(0, None, bytes(1 << 20), [("h", b"x")])], codec="gzip") * 16
+    for fields in (("offset",), ("headers", "codec")):
+        found = kwire.columns(data, fields, views=True)
+        assert len(found) == 16 and found.nbytes < 1000
+        assert pa.table(found) == pa.table(kwire.columns(data, fields))
+    assert kwire.columns(data, ("value",), views=True).nbytes > 16 << 20
