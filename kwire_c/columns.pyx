@@ -66,6 +66,7 @@ FIELDS = {
 _CODEC_NAMES = b"nonegzipsnappylz4zstd"
 cdef int32_t _CODEC_SPANS[6]
 _CODEC_SPANS[:] = [0, 4, 8, 14, 17, 21]
+cdef int64_t VIEW_BYTES = 1 << 30  # at which the next buffer of views begins, as in columns.c
 cdef int64_t _EMPTY[2]  # offsets of an array without rows
 _EMPTY[:] = [0, 0]
 
@@ -123,7 +124,7 @@ cdef class Chunk:
         self.kept.append(block)
         while True:
             self.view_buffers.append((<uintptr_t> (data + at), size - at))
-            at += 1 << 30
+            at += VIEW_BYTES
             if at >= size:
                 return index
 
@@ -524,7 +525,7 @@ cdef class RecordColumns:
             total += _bytes_of(&chunk.c.key) + _bytes_of(&chunk.c.value) + chunk.c.header_lists.size
             total += _bytes_of(&chunk.c.header_key) + _bytes_of(&chunk.c.header_value)
             for _, size in chunk.view_buffers:
-                total += size
+                total += min(size, VIEW_BYTES)  # the rest is that of the buffers after it
         return total
 
     cdef list nodes(self):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import mmap
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -145,3 +146,12 @@ def test_columns_without_views_keep_no_blocks() -> None:
         assert len(found) == 16 and found.nbytes < 1000
         assert pa.table(found) == pa.table(kwire.columns(data, fields))
     assert kwire.columns(data, ("value",), views=True).nbytes > 16 << 20
+
+
+def test_inputs_above_1_gib_count_once_in_nbytes() -> None:
+    """Views have a buffer from each 2^30th byte to the end of the input."""
+    size = (1 << 31) - 1
+    data = mmap.mmap(-1, size)  # none of its pages is read
+    data[:61] = kwire.build_batch([(0, None, b"v")])[:57] + bytes(4)
+    data[8:12] = (size - 12).to_bytes(4, "big")
+    assert kwire.columns(data, ["value"], views=True, verify_crc=False).nbytes == size
