@@ -586,6 +586,8 @@ cdef class ArrowRows:
 
 cdef enum:
     MOST = 2147483647 - 64  # the largest batch, in bytes
+    STEP = 1 << 20          # rows that are written between two looks at signals
+    STEP_BYTES = 32 << 20   # bytes, of Arrow arrays
 
 cdef object _compress_records = None  # kwire.compression.compress, from its first use on
 cdef dict _CODEC_NUMBERS = {name: number for number, name in enumerate(codecs.CODECS)}
@@ -659,8 +661,9 @@ cdef int _write(Rows rows, Output out, Py_ssize_t count, int64_t base, int64_t *
         body = kw_body_size(&row, stamp, delta)
         out.reserve(body + kw_uvarint_size(<uint64_t> body << 1), count - i, i)
         out.at = kw_write_record(out.at, &row, body, stamp, delta, rows.scratch)
-        i = kw_write_plain_rows(<PyObject *> rows.records, i + 1, count, &out.at, out.end, base, base_stamp[0],
-                                &rows.offset, &rows.max_stamp, rows.scratch, rows.room)
+        i = kw_write_plain_rows(<PyObject *> rows.records, i + 1, min(count, i + STEP), &out.at, out.end, base,
+                                base_stamp[0], &rows.offset, &rows.max_stamp, rows.scratch, rows.room)
+        PyErr_CheckSignals()
     return 0
 
 
@@ -859,8 +862,9 @@ cdef bytes _build_legacy(list records, const Form *form, level, base_offset, max
     if not count:
         raise EncodeError("magic 0 and 1 do not support empty batches", path="records")
     newest = 0 if max_timestamp is None else bounded(max_timestamp, "max_timestamp", INT64_MIN, INT64_MAX)
-    rows.copy()  # computing a checksum releases the GIL
+    rows.copy()  # signal handlers run between rows
     for i in range(count):
+        PyErr_CheckSignals()
         rows.read(i, &row)
         _add_entry(out, form, &row, base, newest if are_appended else row.stamp, count - i, i)
     if not form.codec:
@@ -971,11 +975,15 @@ cdef class Batches:
         while status != KW_FILL_OK:
             if self.out is None:
                 self.open()
-            self.fill.start, self.fill.out, self.fill.end = self.out.start, self.out.at, self.out.end
+            self.fill.start, self.fill.out = self.out.start, self.out.at
+            self.fill.end = self.out.at + min(self.out.end - self.out.at, max(STEP_BYTES, self.fill.need))
+            self.fill.need = 0
             status = self.rows.fill(&self.fill)
             self.out.at = self.fill.out
             if status == KW_FILL_ROOM:
-                self.out.grow(self.fill.need, self.fill.most_bytes - (self.out.at - self.out.start))
+                PyErr_CheckSignals()
+                if self.fill.need > self.out.end - self.out.at:
+                    self.out.grow(self.fill.need, self.fill.most_bytes - (self.out.at - self.out.start))
             elif status == KW_FILL_FULL:
                 self.close()
             elif status != KW_FILL_OK:
@@ -987,6 +995,7 @@ cdef class Batches:
         cdef kw_row row
         cdef int64_t size
         while self.fill.at < self.rows.c.rows:
+            PyErr_CheckSignals()
             self.rows.read(&self.fill, &row)
             size = _entry_size(&self.form, &row)
             if self.out is not None and (size > self.fill.most_bytes - (self.out.at - self.out.start)

@@ -23,7 +23,7 @@ except ImportError:
 
 _PLAIN = b"\x1f\x8b\x08\x00"  # magic, deflate, no optional header fields
 _PLAIN_SIZE = 10  # of a header that starts so
-_STEP = 4 << 20  # zlib copies the output of a call once more, so large outputs are taken in steps
+_STEP = 4 << 20  # zlib copies the output of a call once more, so large outputs are taken in steps; and large inputs
 _CHUNK = 64 << 10
 _SOURCE = 8 << 10  # what GzipCompression has GZIPInputStream read at a time
 _TRAILER = 8
@@ -166,4 +166,8 @@ def compress(data: Any, level: int | None, magic: int) -> bytes:
         level = -1
     elif not (isinstance(level, int) and (1 <= level <= 9 or level == -1)):
         raise EncodeError(f"gzip levels are 1 to 9, or -1 for the default, got {brief(level)}", path="level")
-    return zlib.compress(data, level, 31)
+    if len(data) <= _STEP:
+        return zlib.compress(data, level, 31)
+    view, packer = memoryview(data), zlib.compressobj(level, zlib.DEFLATED, 31)
+    parts = [packer.compress(view[at : at + _STEP]) for at in range(0, len(view), _STEP)]  # signals come in between
+    return b"".join([*parts, packer.flush()])

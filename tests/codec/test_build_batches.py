@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import itertools
 import random
+import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -659,3 +662,35 @@ for n in range(1, 20):
 """
     pytest.importorskip("_testcapi")
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+class Stop(Exception):
+    """What a signal handler raises."""
+
+
+@pytest.mark.parametrize(("magic", "rows"), [(1, 3_000_000), (2, 10_000_000)])
+@pytest.mark.parametrize("from_table", [False, True])
+def test_signals_are_handled_while_one_batch_is_written(magic: int, rows: int, from_table: bool) -> None:
+    """They waited for its end: six seconds in a batch of 1.7 GB."""
+    if from_table:
+        write = functools.partial(
+            kwire.build_batches, pa.table({"value": pa.nulls(rows)}), batch_bytes=1 << 30, magic=magic)
+    else:
+        write = functools.partial(kwire.build_batch, [(1, None, None)] * rows, magic=magic)
+
+    def stop(*_: object) -> None:
+        raise Stop
+
+    started = time.process_time()
+    write()
+    whole = time.process_time() - started
+    before = signal.signal(signal.SIGPROF, stop)
+    try:
+        started = time.process_time()
+        with pytest.raises(Stop):
+            signal.setitimer(signal.ITIMER_PROF, whole / 20)
+            write()
+        assert time.process_time() - started < whole * 0.7
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)

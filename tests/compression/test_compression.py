@@ -5,8 +5,10 @@ from __future__ import annotations
 import array
 import gzip
 import random
+import signal
 import sys
 import threading
+import time
 import zlib
 from types import FrameType
 from typing import Any
@@ -405,6 +407,30 @@ def views(content: bytes) -> list[Any]:
         array.array("q", content), plain.view("i8"), plain.view("M8[s]"), plain.reshape(2, -1),
         plain.view("i4").reshape(4, -1),
     ]
+
+
+def test_large_gzip_is_written_in_pieces() -> None:
+    """Signals come in between, and the bytes are those of one call: 100 MiB took four seconds."""
+    content = random.Random(3).randbytes(1 << 20) * 9 + bytes(1 << 20)
+    for level in (None, 1, 9):
+        assert compress("gzip", content, level=level) == zlib.compress(content, level or -1, 31)
+
+    def stop(*_: object) -> None:
+        raise InterruptedError
+
+    before = signal.signal(signal.SIGPROF, stop)
+    try:
+        started = time.process_time()
+        zlib.compress(content * 2, -1, 31)
+        whole = time.process_time() - started
+        signal.setitimer(signal.ITIMER_PROF, whole / 20)
+        started = time.process_time()
+        with pytest.raises(InterruptedError):
+            compress("gzip", content * 2)
+        assert time.process_time() - started < whole * 0.7
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
