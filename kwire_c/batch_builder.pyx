@@ -1050,9 +1050,7 @@ def build_batches(
     batches.rows = ArrowRows(columns)
     while batches.rows.next():
         batches.fill.at = 0
-        if not batches.rows.has_offsets:
-            batches.fill.has_next = True
-        elif batches.fill.next and not batches.fill.has_next:
+        if batches.rows.has_offsets and batches.fill.next and not batches.fill.has_next:
             raise EncodeError("base_offset cannot be given with a column of offsets", path="base_offset")
         if batches.form.magic == 2:
             batches.add()

@@ -81,7 +81,7 @@ static inline const char *kw_fill_reason(kw_fill_status status, const char **of)
     }
 }
 
-/* The open batch. at: the next row; next: the offset that it gets, or its minimum. */
+/* The open batch. at: the next row; next: the offset that it gets, or after the first one its minimum. */
 typedef struct {
     int64_t at, next;
     int64_t most_bytes, most_rows;
@@ -89,7 +89,7 @@ typedef struct {
     int64_t head;      /* bytes of the batch that are not written to the output */
     int64_t need;      /* with KW_FILL_ROOM: the bytes needed */
     int takes_stamp;   /* the timestamp of the first record becomes the base timestamp */
-    int has_next;      /* next is set: there was a row before, or there is no column of offsets */
+    int has_next;      /* there was a row before */
     uint8_t *start, *out, *end;
 } kw_fill;
 

@@ -664,6 +664,17 @@ for n in range(1, 20):
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
+@pytest.mark.parametrize("magic", [0, 1, 2])
+def test_the_smallest_base_offset(magic: int) -> None:
+    """It was taken for the one after 2^63 - 1."""
+    made = kwire.build_batches(pa.table({"value": [b"a", b"b"]}), base_offset=-(2**63), magic=magic)
+    rows: list[Any] = [(-1, None, b"a"), (-1, None, b"b")]
+    assert made == [(kwire.build_batch(rows, base_offset=-(2**63), magic=magic), 0, 2)]
+    assert kwire.build_batches(pa.table({"value": [b"a"]}), base_offset=2**63 - 1, magic=magic)
+    with pytest.raises(kwire.EncodeError, match="no offset is left"):
+        kwire.build_batches(pa.table({"value": [b"a", b"b"]}), base_offset=2**63 - 1, magic=magic)
+
+
 class Stop(Exception):
     """What a signal handler raises."""
 
