@@ -203,7 +203,9 @@ class Parser:
                 raise ValueError("too long")
         except (OSError, ValueError):
             raise ArgumentError(f"Could not read arguments from file '{path}'", self) from None
-        state.arguments[state.place : state.place + 1] = text.splitlines()
+        # not splitlines, for which lines also end at form feeds, U+0085 and U+2028, as in a password
+        lines = text.removesuffix("\n").split("\n") if text else []
+        state.arguments[state.place : state.place + 1] = lines
 
     def _parse_command(self, state: _State, values: dict[str, Any]) -> None:
         text = state.arguments[state.place]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
 from typing import Any
 
@@ -37,7 +39,7 @@ _NO_NODE = "org.apache.kafka.common.errors.TimeoutException: Timed out waiting f
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def features(as_release: str | None, as_json: bool, timeout: float | None, arguments: tuple[str, ...]) -> int:
     """Show and change the feature levels of a cluster, with the options and texts of kafka-features."""
-    tool = Tool(as_release or schema.releases()[-1], strict=as_release is not None)
+    tool = Tool(schema.releases()[-1] if as_release is None else as_release, strict=as_release is not None)
     parser = tool.parser("kwire features" if as_release is None else "kafka-features")
     try:
         values = parser.parse(arguments)
@@ -87,7 +89,8 @@ def _config(tool: Tool, path: str | None) -> str | None:
     if path is None:
         return None
     try:
-        open(path, "rb").close()
+        if not stat.S_ISFIFO(os.stat(path).st_mode):  # a pipe is opened once
+            open(path, "rb").close()
     except FileNotFoundError:
         if tool.since("3.6"):  # whose text is the path alone
             raise Failure(f"{shown(path)}: No such file or directory") from None

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain
-from tempfile import mkdtemp
+from secrets import token_hex
+from tempfile import gettempdir
 
 import click
 
@@ -96,8 +97,9 @@ def _written_to(target: str | None, source: str) -> Iterator[str | None]:
         return
     from kwire.storage.places.discovery import offset_in_name
 
-    folder = mkdtemp(prefix="kwire-")
+    folder = os.path.join(gettempdir(), f"kwire-{token_hex(8)}")
     try:
+        os.mkdir(folder, 0o700)  # not mkdtemp, which leaves it where Ctrl-C comes as it returns
         path = os.path.join(folder, f"{max(0, offset_in_name(source)):020}.log")
         yield path
         if os.path.exists(path):

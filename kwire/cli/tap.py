@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -90,4 +91,6 @@ def _said_what_is_recorded(recorder: Recorder, out: str) -> int:
 
 
 def _say(line: str) -> None:
-    click.echo(f"kwire tap: {printable(line)}", err=True)
+    """Say it on standard error. Where nobody can read it, connections and the recording go on without it."""
+    with suppress(OSError, ValueError):
+        click.echo(f"kwire tap: {printable(line)}", err=True)

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import threading
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -91,6 +95,28 @@ def test_what_only_the_kip_has() -> None:
 def test_bad_arguments(arguments: list[str], code: int, message: str) -> None:
     got, out, err = kwire_features(*arguments)
     assert (got, out, err.count("\n")) == (code, "", 1) and err.startswith(message)
+
+
+def test_an_empty_release_is_not_the_newest() -> None:
+    for command in ("describe", "version-mapping"):
+        code, out, err = kwire_features("--as", "", "--bootstrap-server", f"{HOST}:1", command)
+        assert (code, out) == (1, "") and err.startswith("kwire: unknown Kafka release '': ")
+
+
+def test_a_pipe_as_config_file_is_opened_once(tmp_path: Path) -> None:
+    pipe = tmp_path / "client.properties"
+    os.mkfifo(pipe)
+    done = threading.Event()
+
+    def give() -> None:
+        pipe.write_text("client.id=x\n")
+        done.set()
+
+    threading.Thread(target=give, daemon=True).start()
+    command = ["features", "--bootstrap-server", f"{HOST}:1", "--command-config", str(pipe), "describe"]
+    ended = subprocess.run([sys.executable, "-m", "kwire", *command], capture_output=True, text=True, timeout=20)
+    assert (ended.returncode, ended.stderr) == (1, f"kwire: {HOST}:1: connection refused\n")
+    assert done.wait(5)
 
 
 def test_a_slip_in_the_config_file_shows_no_secret(tmp_path: Path) -> None:

@@ -305,6 +305,24 @@ def test_a_dash_is_standard_output_alone(
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_salvage_to_standard_output_stopped_as_its_folder_is_made(
+    number: int, code: int, inputs: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, make = tmp_path / "temporary", os.mkdir
+    folder.mkdir()
+
+    def stopped(path: str, *mode: int) -> None:
+        make(path, *mode)
+        if Path(path).parent == folder:
+            signal.raise_signal(number)
+
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setattr(os, "mkdir", stopped)
+    assert main(["log", "salvage", str(inputs["segment"]), "-"]) == code
+    assert not list(folder.iterdir())
+
+
 def test_salvage_to_standard_output(inputs: Files, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     source = inputs["segment"]
     content = source.read_bytes()

@@ -115,6 +115,13 @@ def test_files_of_arguments(config: Path) -> None:
     assert "@words" in " ".join(run(["--as", "3.4", "@words"])[1].split())  # from 3.5 on
 
 
+@pytest.mark.parametrize("sign", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028"])
+def test_lines_of_a_file_of_arguments_end_where_java_ends_them(sign: str, config: Path) -> None:
+    scram = f"SCRAM-SHA-256=[name=a{sign}b,password=pw]"
+    Path("words").write_bytes(f"format\r\n-c\rserver.properties\n-t\n{CLUSTER}\n-s\n--add-scram\n{scram}\n".encode())
+    assert run(["@words"])[1:] == ("", 0)
+
+
 def test_short_options_in_one_word(config: Path) -> None:
     _, err, code = run(["format", f"-t{CLUSTER}", "-gscserver.properties"])
     assert (err, code) == ("", 0) and (config.parent / "d").exists()

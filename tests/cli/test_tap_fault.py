@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from resource import RLIMIT_FSIZE, setrlimit
 from typing import Any
 
 import pytest
@@ -35,6 +36,27 @@ def running(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 def tap(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "kwire", "tap", "--listen", "127.0.0.1:0", *arguments]
+
+
+def test_a_full_disk_where_nobody_reads_standard_error_ends_no_connection(tmp_path: Path) -> None:
+    """Standard error may be a file on that disk, or a pipe whose reader is gone."""
+    request = messages.ApiVersionsRequest()
+    with Fleet("3.9") as fleet:
+        command = tap("--target", fleet.bootstrap, "--out", str(tmp_path / "taken"))
+        process = subprocess.Popen(
+            command, stderr=subprocess.PIPE, text=True, preexec_fn=lambda: setrlimit(RLIMIT_FSIZE, (100, 100)))
+        try:
+            assert process.stderr is not None
+            address = process.stderr.readline().split("listening on ")[1].split(" ")[0]
+            process.stderr.close()
+            with connect_sync(address, client_id="x" * 30_000) as connection:
+                for _ in range(30):  # more than the tap holds back
+                    connection.send(request, 0)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(20) == 1
+        finally:
+            process.kill()
+            process.wait()
 
 
 @pytest.mark.parametrize("records", [True, False])
