@@ -271,6 +271,9 @@ def _sizes(axes: Any, total: SegmentStats) -> None:
 
 def _topics(axes: Any, parts: list[SegmentStats]) -> None:
     axes.set_title("Largest topics", loc="left", fontsize=11)
+    if not parts:  # all are deleted since they were listed
+        _empty(axes, "no segments")
+        return
     sizes: dict[str, list[int]] = {}
     for part in parts:
         name = part.topic if part.topic is not None else part.path.rpartition("/")[2]

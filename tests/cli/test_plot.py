@@ -88,6 +88,16 @@ def test_a_plot_that_cannot_be_made_is_refused_before_anything_is_read(
 
 
 @pytest.mark.quick
+def test_segments_that_are_all_deleted_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    segment = write_segment(tmp_path / "t-0", 0, [batch(0)])
+    monkeypatch.setattr(plot, "check", lambda *_: os.unlink(segment))
+    assert main(["log", "stats", str(segment.parent), "--plot", str(tmp_path / "p.svg")]) == 0
+    assert "deleted since its folder was listed" in capsys.readouterr().err and (tmp_path / "p.svg").exists()
+
+
+@pytest.mark.quick
 def test_control_records_are_counted_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Markers are never compressed: "none" is no codec of the topic."""
     folder = tmp_path / "t-0"
