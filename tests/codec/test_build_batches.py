@@ -683,4 +683,4 @@ def test_signals_are_handled_while_one_batch_is_written(magic: int, rows: int, f
             kwire.build_batches, pa.table({"value": pa.nulls(rows)}), batch_bytes=1 << 30, magic=magic)
     else:
         write = functools.partial(kwire.build_batch, [(1, None, None)] * rows, magic=magic)
-    assert handled(write) > 2
+    assert handled(write) > 5  # at most 3 without it
