@@ -13,7 +13,7 @@ import pytest
 from kwire import LimitError, Record
 from kwire.storage import LogDirectory, LogSegment
 from kwire.storage.batches import scanner
-from kwire.storage.isolation import transactions
+from kwire.storage.isolation import committed, transactions
 from kwire.storage.isolation.transactions import FirstMarkers, Transactions
 from tests.storage.making import aborted_index, batch, in_transaction, marker, offsets, producer_snapshot, write_segment
 
@@ -263,22 +263,21 @@ def test_an_interrupted_look_for_markers_loses_none(tmp_path: Path) -> None:
 
 @pytest.mark.quick
 @pytest.mark.parametrize("preallocated", [False, True])
-def test_what_is_appended_after_the_look_for_transactions(
+def test_what_is_appended_after_the_plan_is_made(
     tmp_path: Path, preallocated: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is for the next read: nobody has looked whether it was aborted."""
     data = batch(0)
     path = tmp_path / f"{0:020}.log"
-    look = LogSegment.transactions
+    held = LogSegment.held
 
-    def then_appended(segment: LogSegment, *args: Any) -> Transactions:
-        found = look(segment, *args)
+    def then_appended(segment: LogSegment) -> LogSegment:
         more = data + in_transaction(3, 7) + marker(6, 7, commit=False)
         with path.open("r+b") as file:
             file.write(more)
-        return found
+        return held(segment)
 
-    monkeypatch.setattr(LogSegment, "transactions", then_appended)
+    monkeypatch.setattr(LogSegment, "held", then_appended)
     path.write_bytes(data + bytes(10_000 if preallocated else 0))
     for _ in range(2):  # then it is judged
         assert offsets(LogSegment(path).read(committed=True)) == [0, 1, 2]
@@ -325,6 +324,82 @@ def test_a_batch_with_a_wrong_offset_does_not_hide_those_of_other_transactions(o
     segment, wanted = LogSegment(path), [*range(1, 4), *range(15, 18)]
     assert offsets(segment.read(committed=True)) == wanted
     assert pa.table(segment.columns(("offset",), committed=True))["offset"].to_pylist() == wanted
+
+
+def read_each_way(folder: Path, errors: str) -> list[list[int]]:
+    """The offsets of the committed records, by read, columns, and column_batches in small and in large pieces."""
+    segment = LogDirectory(folder)["t", 0].segments[0]
+    records = segment.read(committed=True, errors=errors)
+    columns = segment.columns(("offset",), committed=True, errors=errors)
+    pieces = [segment.column_batches(("offset",), committed=True, errors=errors, rows=rows) for rows in (1, 1000)]
+    return [
+        offsets(one for one in records if isinstance(one, Record)), pa.table(columns)["offset"].to_pylist(),
+        *([one for piece in given for one in pa.table(piece)["offset"].to_pylist()] for given in pieces)]
+
+
+AHEAD = pytest.mark.parametrize("ahead", [0, committed.AHEAD_BYTES])
+
+
+@AHEAD
+@pytest.mark.parametrize("errors", ["raise", "keep"])
+@pytest.mark.parametrize("wrong", [{3: 12, 6: 13}, {3: 1000, 6: 1100}, {4: 0}, {4: 12}, {2: 12, 3: 12, 8: 14}])
+def test_wrong_offsets_in_an_aborted_transaction_hide_no_others(
+    wrong: dict[int, int], errors: str, ahead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever they are: also those of batches of other transactions of the producer."""
+    monkeypatch.setattr(committed, "AHEAD_BYTES", ahead)
+    parts = [
+        in_transaction(0, 7, 1), marker(1, 7, True), *(in_transaction(base, 7, 1) for base in range(2, 9)),
+        marker(9, 7, False), *(in_transaction(base, 7, 1) for base in range(10, 15)), marker(15, 7, True)]
+    path = write_segment(tmp_path / "t-0", 0, parts, indexes=False)
+    for number, offset in wrong.items():
+        parts[number] = pack(">q", offset) + parts[number][8:]
+    path.write_bytes(b"".join(parts))
+    assert read_each_way(tmp_path, errors) == [[0, *range(10, 15)]] * 4
+
+
+@AHEAD
+def test_an_aborted_batch_after_one_with_a_wrong_length_is_left_out(
+    ahead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The length goes to the end of the aborted one: only who looks at the checksum finds it."""
+    monkeypatch.setattr(committed, "AHEAD_BYTES", ahead)
+    parts = [batch(0), in_transaction(3, 7), batch(6), batch(9), marker(12, 7, False), batch(13), batch(16)]
+    path = write_segment(tmp_path / "t-0", 0, parts, indexes=False)
+    data = bytearray(path.read_bytes())
+    data[8:12] = pack(">i", len(parts[0]) + len(parts[1]) - 12)
+    path.write_bytes(data)
+    assert read_each_way(tmp_path, "keep") == [[*range(6, 12), *range(13, 19)]] * 4
+
+
+@AHEAD
+@pytest.mark.parametrize("rolled", [True, False])
+def test_the_entry_of_the_next_transaction_tells_where_it_begins(
+    rolled: bool, ahead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one before it, whose marker is damaged, is in no entry: it was committed. Without damage markers tell."""
+    monkeypatch.setattr(committed, "AHEAD_BYTES", ahead)
+    folder, bad = tmp_path / "t-0", bytearray(marker(3, 1, True))
+    bad[-1] ^= 1
+    path = write_segment(folder, 0, [batch(0)])
+    first, second, last = in_transaction(0, 1), in_transaction(7, 1), marker(10, 1, False)
+    path.write_bytes(first + bad + batch(4) + second + (b"" if rolled else last))
+    ends = write_segment(folder, 10, [last, batch(11)]) if rolled else path
+    aborted_index(ends, [(1, 7, 10, 11)])
+    assert read_each_way(tmp_path, "keep") == [[*range(3), *range(4, 7)]] * 4
+    path.write_bytes(first + in_transaction(3, 1, 1) + batch(4) + second + (b"" if rolled else last))
+    assert read_each_way(tmp_path, "keep") == [[*range(4, 7)]] * 4
+
+
+def test_runs_that_are_past_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many transactions a segment has, those of the windows that wait are in memory."""
+    monkeypatch.setattr(transactions, "MOST_ABORTED", 1500)
+    for size in ("_PIECE_BYTES", "OBJECT_BYTES", "WINDOW_BYTES"):
+        monkeypatch.setattr(f"kwire.storage.reading.segment_reader.{size}", 10_000)
+    write_segment(tmp_path / "t-0", 0, [
+        part for at in range(0, 9000, 3)
+        for part in (in_transaction(at, 7, 1), marker(at + 1, 7, False), batch(at + 2, 1))], indexes=False)
+    assert read_each_way(tmp_path, "keep") == [[*range(2, 9000, 3)]] * 4
 
 
 def test_batches_out_of_order_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

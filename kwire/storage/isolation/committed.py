@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kwire.storage.isolation import transactions
-from kwire.storage.isolation.transactions import (
-    ABORT,
-    COMMIT,
-    Transactions,
-    bounded,
-    find_transactions,
-    transactional,
-)
+from kwire.storage.isolation.transactions import ABORT, COMMIT, bounded, transactional
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,83 +18,83 @@ if TYPE_CHECKING:
     from kwire.storage.places.filesystem import File
 
 AHEAD_BYTES = 16 << 20  # of windows that wait until the transactions in them have ended
-_LAST_OFFSET = (1 << 63) - 1
+_FEW = 1000  # runs that are not worth to be gone through
 
 
-class _Waiting:
-    """A window, how many of its batches are undecided, and those to leave out: (producer id, base offset) -> why."""
+class _Run:
+    """Batches of an undecided transaction, one after the other in the file: between are other producers', no damage.
 
-    def __init__(self, window: Window) -> None:
-        self.window, self.undecided = window, 0
-        self.hidden: dict[tuple[int, int], str] = {}
+    first, last: the bytes where the first and the last of them begin; base: the base offset of the last; entry: that of
+    the .txnindex around all of them (first, last offset), or None.
+    """
 
+    __slots__ = ("base", "entry", "first", "last")
 
-class _Batch(NamedTuple):
-    """An undecided batch: its window, base offset, and the entry of the .txnindex around it (first, last offset)."""
-
-    waiting: _Waiting
-    base: int
-    entry: tuple[int, int] | None
+    def __init__(self, position: int, base: int, entry: tuple[int, int] | None) -> None:
+        self.first = self.last = position
+        self.base, self.entry = base, entry
 
 
 class CommittedWindows:
     """Decides which transactional batches of a range of a segment read_committed leaves out, while it is read.
 
     The data of the range decides where it can: windows wait, up to AHEAD_BYTES, until the markers of their
-    transactions have been read, so that each byte is read once. What it leaves open, the planned log tells. locate
-    gives that log and the number of the segment in it; it is called at the first transactional batch. end: the byte
-    after the range.
+    transactions have been read, so that each byte is read once. What it leaves open, the planned log tells. A batch is
+    known by where it is in the file: no checksum covers its base offset. locate gives that log and the number of the
+    segment in it; it is called at the first transactional batch. scan gives the windows of the range again, as they are
+    read, from the beginning of one on.
     """
 
-    def __init__(self, file: File, end: int | None, locate: Callable[[], tuple[PlannedLog, int]]) -> None:
-        self._file, self._end, self._locate = file, end, locate
+    def __init__(
+        self, file: File, locate: Callable[[], tuple[PlannedLog, int]], scan: Callable[[int], Iterable[Window]]
+    ) -> None:
+        self._file, self._locate, self._scan = file, locate, scan
         self._log: PlannedLog | None = None
         self._number = 0
-        self._pending: dict[int, list[_Batch]] = {}  # by producer, in order of their first undecided batches
+        self._reached = 0  # the byte up to which the range was looked through
+        self._damaged = -1  # the end of the last bad region before that
+        self._pending: dict[int, list[_Run]] = {}  # by producer, in order of their first undecided batches
         self._ended: dict[int, int] = {}  # producer in the .txnindex -> offset of its last marker
-        self._hidden: dict[tuple[int, int], str] = {}  # in the window given last
-        self._rest: Transactions | None = None  # of the rest of the range, if its windows would have had to wait long
+        self._hidden: dict[int, list[tuple[int, int, str]]] = {}  # producer -> first and last byte of runs, why
+        self._count, self._enough = 0, _FEW  # of runs, pending and hidden; at which those that are past are dropped
 
-    def state(self, producer_id: int, base_offset: int) -> str:
-        """"committed", "aborted" or "open": of the transaction of a batch of the window given last."""
-        if self._rest is not None:
-            return self._rest.state(producer_id, base_offset)
-        return self._hidden.get((producer_id, base_offset), "committed")
+    def state(self, producer_id: int, position: int) -> str:
+        """"committed", "aborted" or "open": of the transaction of the batch at a byte, in the window given last."""
+        runs = self._hidden.get(producer_id, ())
+        at = bisect_right(runs, position, key=lambda run: run[0]) - 1
+        return runs[at][2] if at >= 0 and position <= runs[at][1] else "committed"
 
     def decided(self, windows: Iterable[Window]) -> Iterator[Window]:
         """The windows in order, each once all its batches are decided. Raises LimitError for too many producers."""
-        waiting: deque[_Waiting] = deque()
-        ahead = reached = 0
+        waiting: deque[Window] = deque()
+        ahead = 0
         for window in windows:
-            reached = window.end
-            if self._rest is not None:
-                yield window
-                del window
-                continue
-            waiting.append(self._look(window))
+            if window.end > self._reached:
+                self._look(window)
+            waiting.append(window)
             ahead += len(window.data)
             del window
-            while waiting and (not waiting[0].undecided or ahead > AHEAD_BYTES or self._rest is not None):
-                if waiting[0].undecided and self._rest is None:
+            while waiting and (ahead > AHEAD_BYTES or self._is_decided(waiting[0])):
+                if not self._is_decided(waiting[0]):
                     self._decide_first(waiting[0])
-                else:
-                    ahead -= len(waiting[0].window.data)
-                    yield self._next(waiting)
-        if self._pending:
-            asked = {producer: batches[-1].base for producer, batches in self._pending.items()}
-            self._decide(asked, reached)
+                ahead -= len(waiting[0].data)
+                self._drop_before(waiting[0].position)
+                yield waiting.popleft()
+        self._decide_all()
         while waiting:
-            yield self._next(waiting)
+            yield waiting.popleft()
 
-    def _next(self, waiting: deque[_Waiting]) -> Window:
-        first = waiting.popleft()
-        self._hidden = first.hidden
-        return first.window
+    def _is_decided(self, window: Window) -> bool:
+        runs = next(iter(self._pending.values()), None)
+        return runs is None or runs[0].first >= window.end
 
-    def _look(self, window: Window) -> _Waiting:
+    def _look(self, window: Window) -> None:
         """Note the transactional batches of a window, and settle the transactions that end in it."""
-        waiting = _Waiting(window)
-        for end, base, producer, kind in transactional(window):
+        if window.bad is not None:
+            self._damaged = window.end
+        for start, end, base, producer, kind in transactional(window):
+            if start < self._reached:
+                continue
             if self._log is None:
                 self._log, self._number = self._locate()
             segment = self._log.segments[self._number]
@@ -108,24 +102,39 @@ class CommittedWindows:
                 entry = segment.aborted.at(producer, base)
                 if entry is not None and self._ended.get(producer, -1) >= entry[0]:
                     entry = None  # a marker in it contradicts it
-                self._pending.setdefault(producer, []).append(_Batch(waiting, base, entry))
-                waiting.undecided += 1
+                runs = self._pending.setdefault(producer, [])
+                if runs and runs[-1].entry == entry and runs[-1].last >= self._damaged:
+                    runs[-1].last, runs[-1].base = start, base
+                else:
+                    runs.append(_Run(start, base, entry))
+                    self._count += 1
             elif segment.limit is None or end <= segment.limit:
-                self._settle(producer, kind, base)
+                own = segment.aborted.at(producer, base) if kind == ABORT else None
+                self._settle(producer, kind, own if own is not None and own[1] == base else None, base)
                 if producer in segment.aborted:
                     self._ended[producer] = base
+        self._reached = window.end
         bounded(len(self._pending), self._file, "producers with transactions in one segment",
                 transactions.MOST_PRODUCERS)
-        return waiting
+        bounded(self._count, self._file, "aborted transactions in one segment", transactions.MOST_ABORTED)
 
-    def _settle(self, producer: int, kind: int | None, offset: int | None = None) -> None:
-        """Decide the batches of a producer. kind: of the marker that ends them, None: open; offset: of the marker."""
-        for waiting, base, entry in self._pending.pop(producer, ()):
-            listed = entry is not None and (
-                offset is None or entry[1] < offset or (entry[1] == offset and kind == ABORT))
-            if listed or kind != COMMIT:
-                waiting.hidden[producer, base] = "aborted" if listed or kind is not None else "open"
-            waiting.undecided -= 1
+    def _settle(
+        self, producer: int, kind: int | None, own: tuple[int, int] | None = None, offset: int | None = None
+    ) -> None:
+        """Decide the batches of a producer. kind: of the marker that ends them, None: open; offset: of the marker.
+
+        own: the entry of the transaction that was aborted. Where there was damage since, batches before it are of
+        another one, whose marker was damaged: it was committed, or an entry is around them.
+        """
+        for run in self._pending.pop(producer, ()):
+            listed = run.entry is not None and (
+                offset is None or run.entry[1] < offset or (run.entry[1] == offset and kind == ABORT))
+            is_before = own is not None and run.base < own[0] and run.first < self._damaged
+            if listed or (kind != COMMIT and not is_before):
+                why = "aborted" if listed or kind is not None else "open"
+                self._hidden.setdefault(producer, []).append((run.first, run.last, why))
+            else:
+                self._count -= 1
 
     def _decide(self, asked: dict[int, int], position: int | None) -> bool:
         """Settle pending transactions by what the log says; False if the heads of the range would have to tell."""
@@ -133,30 +142,35 @@ class CommittedWindows:
         rest = None if position is None else (self._file, position)
         outcomes = self._log.outcomes(self._number, asked, rest)
         for producer, kind in outcomes.items():
-            self._settle(producer, kind)
+            own = None
+            if kind == ABORT and self._damaged >= 0:
+                own = self._log.entry(self._number, producer, asked[producer])
+            self._settle(producer, kind, own)
         return len(outcomes) == len(asked)
 
-    def _decide_first(self, first: _Waiting) -> None:
+    def _decide_first(self, first: Window) -> None:
         """Decide the batches of the window that waited longest: by the log, or by the heads of the whole range."""
         asked = {}
-        for producer, batches in self._pending.items():
-            if batches[0].waiting is not first:
+        for producer, runs in self._pending.items():
+            if runs[0].first >= first.end:
                 break
-            asked[producer] = batches[-1].base
-        if self._decide(asked, None):
+            asked[producer] = runs[-1].base
+        if not self._decide(asked, None):
+            for window in self._scan(first.position):
+                if window.end > self._reached:
+                    self._look(window)
+            self._decide_all()
+
+    def _decide_all(self) -> None:
+        """Decide all that is pending at the end of the range."""
+        if self._pending:
+            self._decide({producer: runs[-1].base for producer, runs in self._pending.items()}, self._reached)
+
+    def _drop_before(self, position: int) -> None:
+        """Drop the runs before a byte, once they are many."""
+        if self._count < self._enough:
             return
-        log, number = self._log, self._number
-        assert log is not None
-
-        def after(
-            pending: dict[int, int], newest: dict[int, int], position: int
-        ) -> Iterator[tuple[int, int, int]]:
-            asked = {producer: newest[producer] for producer in pending}
-            for producer, kind in log.outcomes(number, asked, (self._file, position)).items():
-                if kind is not None:
-                    yield producer, _LAST_OFFSET, kind
-
-        self._rest = find_transactions(
-            self._file, first.window.position, self._end, after,
-            lambda: log.segments[number].aborted, log.segments[number].limit)
-        self._pending.clear()
+        left = {producer: [run for run in runs if run[1] >= position] for producer, runs in self._hidden.items()}
+        self._hidden = {producer: runs for producer, runs in left.items() if runs}
+        self._count = sum(map(len, self._hidden.values())) + sum(map(len, self._pending.values()))
+        self._enough = 2 * self._count + _FEW

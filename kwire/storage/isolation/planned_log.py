@@ -161,7 +161,7 @@ class PlannedLog:
         # batches before the snapshot, if it is inside of a segment, change nothing: their markers follow
         for segment in self.segments[0 if newest is None else self.number_of(newest[0]) :]:
             for window in Scanner(segment.file, 0, segment.limit):
-                for end, base, producer, kind in transactional(window):
+                for _, end, base, producer, kind in transactional(window):
                     if segment.limit is not None and end > segment.limit:
                         break
                     if kind is None:
@@ -216,6 +216,10 @@ class PlannedLog:
                 kind = ends.get(producer)
                 found[producer] = self._by_heads(number + 1, producer, offset) if kind is None else kind
         return found
+
+    def entry(self, number: int, producer: int, offset: int) -> tuple[int, int] | None:
+        """(first offset, offset of the abort marker) of the transaction around a batch of a segment, by .txnindex."""
+        return self._aborted_from(number).at(producer, offset)
 
     def by_files(self, number: int, producer: int, offset: int) -> tuple[int | None, int]:
         """How a transaction ends by .txnindex files and producer snapshots; offset: of a batch, in that segment.

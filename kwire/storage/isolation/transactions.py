@@ -76,7 +76,7 @@ class FirstMarkers:
     def _read_to(self, producer: int, start: int) -> None:
         """Read on from a byte; other threads may do the same at the same time."""
         for window in _scanner(self._file, start, self._limit):
-            for _, offset, writer, kind in transactional(window, self._limit):
+            for _, _, offset, writer, kind in transactional(window, self._limit):
                 if kind is not None and writer not in self._markers:
                     self.in_order.append((writer, (offset, kind)))
                     self._markers[writer] = (offset, kind)  # last: if it is interrupted before, both are noted again
@@ -255,7 +255,7 @@ def find_transactions(
     reached = start
     for window in Scanner(file, start, end, size=size):
         reached = window.end  # past end, if a batch begins before it and ends after it
-        for _, base, producer, kind in transactional(window, limit):
+        for _, _, base, producer, kind in transactional(window, limit):
             if kind is not None:
                 settle(producer, base, kind)
                 continue
@@ -321,7 +321,7 @@ def markers_after(
 def read_markers(file: File, start: int, limit: int | None = None) -> Iterator[tuple[int, int, int]]:
     """(producer id, offset, type) of the transaction markers from a byte of a file on, up to byte limit."""
     for window in _scanner(file, start, limit):
-        for _, offset, producer, kind in transactional(window, limit):
+        for _, _, offset, producer, kind in transactional(window, limit):
             if kind is not None:
                 yield producer, offset, kind
 
@@ -331,8 +331,8 @@ def _scanner(file: File, start: int, limit: int | None) -> Scanner:
     return Scanner(file, start, limit, first_bytes=_FIRST_READ)
 
 
-def transactional(window: Window, limit: int | None = None) -> Iterator[tuple[int, int, int, int | None]]:
-    """(byte of the file after it, base offset, producer id, kind) of the transactional batches in a window.
+def transactional(window: Window, limit: int | None = None) -> Iterator[tuple[int, int, int, int, int | None]]:
+    """(first byte, byte after it, base offset, producer id, kind) of the transactional batches in a window.
 
     kind: None for records, ABORT or COMMIT for a marker. Other control batches, and markers that go past byte limit,
     are left out. Of a batch with a wrong base offset only the marker counts: where it is in the log tells what it ends.
@@ -344,11 +344,11 @@ def transactional(window: Window, limit: int | None = None) -> Iterator[tuple[in
         end = at + LOG_OVERHEAD + length
         if not attributes & CONTROL_FLAG:
             if not is_odd:
-                yield window.position + end, base, producer, None
+                yield window.position + at, window.position + end, base, producer, None
         elif limit is None or window.position + end <= limit:
             kind = marker_type(data[at:end])
             if kind in (ABORT, COMMIT):
-                yield window.position + end, base, producer, kind
+                yield window.position + at, window.position + end, base, producer, kind
         at = next_marked(data, end, TRANSACTIONAL_FLAG)
 
 

@@ -564,8 +564,8 @@ class LogSegment:
         start = held.start_of(bounds)
         end = plan.end_of(self) if committed and plan is not None else None
         batches: SegmentBatches[RecordBatch | BadBatch] = SegmentBatches(
-            held, start, end, size=end, verify_crc=verify_crc, errors=errors, max_batch_bytes=max_batch_bytes)
-        hidden = held.transactions(start, end, plan) if committed else Transactions()
+            held, start, end, size=end, verify_crc=verify_crc, errors=errors, max_batch_bytes=max_batch_bytes,
+            plan=plan if committed else None)
         last, past = -1, RangeEnd()
         try:
             for batch in batches:
@@ -578,7 +578,7 @@ class LogSegment:
                     return
                 if bounds.misses(batch) or (batch.is_control and (committed or not control)):
                     continue
-                if committed and batch.is_transactional and hidden.hides(batch.producer_id, batch.base_offset):
+                if batches.is_hidden(batch):
                     continue
                 yield iter(batch) if bounds.holds(batch) else filter(bounds.admits, batch)
         except KwireError as error:

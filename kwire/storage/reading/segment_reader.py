@@ -40,7 +40,7 @@ B = TypeVar("B", bound=RecordBatch | BadBatch)
 class SegmentBatches(Generic[B]):
     """The batches of a segment in order, window by window. After its end, tail is (position, bytes left) or None.
 
-    size: bytes of the file that are of the log, None: all.
+    size: bytes of the file that are of the log, None: all. plan: by which committed batches are known to is_hidden().
     """
 
     tail: tuple[int, int] | None
@@ -56,6 +56,7 @@ class SegmentBatches(Generic[B]):
         max_batch_bytes: int = MAX_BATCH_BYTES,
         strict_tail: bool = False,
         size: int | None = None,
+        plan: ReadPlan | None = None,
     ) -> None:
         check_choice(errors, ("raise", "keep"), "errors")
         start = check_int(start, "start")
@@ -63,9 +64,12 @@ class SegmentBatches(Generic[B]):
         self.tail = None
         self._segment, self._keep, self._strict_tail = segment, errors == "keep", strict_tail
         self._options: dict[str, Any] = {"verify_crc": verify_crc, "errors": errors, "max_batch_bytes": max_batch_bytes}
-        self._scanner = Scanner(
-            segment.file, start, end, size=size, search=self._keep, verify=self._keep and verify_crc,
+        scan = partial(
+            Scanner, segment.file, end=end, size=size, search=self._keep, verify=self._keep and verify_crc,
             read_bytes=OBJECT_BYTES, checked=verify_crc)
+        self._scanner = scan(start)
+        self._committed = None if plan is None else CommittedWindows(
+            segment.file, partial(segment.planned_log, plan), scan)
         self._batches = SharedIterator(self._read())
 
     def __iter__(self) -> Self:
@@ -77,9 +81,14 @@ class SegmentBatches(Generic[B]):
         except KwireError as error:
             raise located(error, self._segment.path) from error.__cause__
 
+    def is_hidden(self, batch: RecordBatch) -> bool:
+        """Is the batch that was given last of an aborted or open transaction?"""
+        return self._committed is not None and batch.is_transactional and (
+            self._committed.state(batch.producer_id, batch.position) != "committed")
+
     def _read(self) -> Iterator[RecordBatch | BadBatch]:
         file = self._segment.file
-        for window in self._scanner:
+        for window in self._scanner if self._committed is None else self._committed.decided(self._scanner):
             if window.bad is None:
                 for batch in read_batches(window.data, position=window.position, **self._options):
                     if isinstance(batch, BadBatch):
@@ -188,13 +197,19 @@ class _Range:
             if isinstance(given, ReadPlan) and self._end is None:
                 self._end = self._plan_end = given.end_of(segment)
             hidden = given if isinstance(given, Transactions) else CommittedWindows(
-                segment.file, self._end, partial(segment.planned_log, given))
+                segment.file, partial(segment.planned_log, given), partial(self._scan, segment))
         done = self._start
         for columns, position in self._positioned(segment, hidden):
             yield columns
             if self._progress is not None:
                 self._progress(position - done)
                 done = position
+
+    def _scan(self, segment: LogSegment, start: int) -> Scanner:
+        """The windows of the range from the beginning of one on."""
+        keep, verify = self._errors == "keep", self._options.get("verify_crc", True)
+        return Scanner(
+            segment.file, start, self._end, size=self._plan_end, search=keep, verify=keep and verify, checked=verify)
 
     def _positioned(
         self, segment: LogSegment, hidden: Transactions | CommittedWindows | None
@@ -219,7 +234,8 @@ class _Range:
                     self._states.clear()
                 columns = _gathered(
                     [segment], place, fields, bounds, [hidden], committed=self._committed, states=self._states,
-                    origin=left.position, errors=self._errors, budget=_PIECE_BYTES, total=len(left.data), **options,
+                    origin=partial(int, left.position), errors=self._errors, budget=_PIECE_BYTES,
+                    total=len(left.data), **options,
                 )
                 del place
                 stopped = columns.stopped
@@ -306,12 +322,14 @@ def gather_all(
 
     def opened(segment: LogSegment, end: int | None) -> tuple[LogSegment, Scanner]:
         held = segment.held()
-        return held, held.scan(
-            bounds, end=end, size=end, search=keep, verify=keep and verify, checked=verify, read_bytes=read_bytes)
+        return held, held.scan(bounds, end=end, read_bytes=read_bytes, **options_of(end))
+
+    def options_of(end: int | None) -> dict[str, Any]:
+        return {"size": end, "search": keep, "verify": keep and verify, "checked": verify}
 
     first: list[tuple[LogSegment, Scanner]] = []  # segments, with their files open
     ends: list[int | None] = []  # of all
-    hidden: list[Transactions | None] = [None] * len(segments)
+    hidden: list[CommittedWindows | None] = [None] * len(segments)
     plans, total = ReadPlans(), 0
     for segment in segments:
         end = plans.of(segment).end_of(segment) if committed else None
@@ -323,27 +341,35 @@ def gather_all(
     options["verify_crc"] = verify and not keep  # the scanners have checked it
     bad: list[BadBatch] = []
     tail = None
+    origin = 0  # of the window that is gathered
 
     def windows() -> Iterator[tuple[memoryview, int, int]]:
-        nonlocal tail
+        nonlocal tail, origin
         for number, segment in enumerate(segments):
             end = ends[number]
             held, scanner = first[number] if number < len(first) else opened(segment, end)
+            chosen = _within(scanner, bounds)
             if committed:
-                hidden[number] = held.transactions(held.start_of(bounds), end, plans.of(segment))
-            for window in _within(scanner, bounds):
+                deciding = hidden[number] = CommittedWindows(
+                    held.file, partial(held.planned_log, plans.of(segment)),
+                    partial(Scanner, held.file, end=end, **options_of(end)))
+                chosen = deciding.decided(chosen)
+            for window in chosen:
                 if window.bad is not None:
                     bad.extend(_bad_columns(held, window, fields, keep, number).bad)
                     continue
-                yield window.data, number, window.position
+                origin = window.position
+                yield window.data, number, origin
                 del window
+            hidden[number] = None
             found = scanner.tail if bounds.reaches(scanner.last) else None
             tail = found or tail
             if found is not None and strict_tail:
                 bad.extend(_tail_columns(held, found, fields, keep, number).bad)
 
     columns = _gathered(
-        segments, windows(), fields, bounds, hidden, committed=committed, errors=errors, total=total, **options)
+        segments, windows(), fields, bounds, hidden, committed=committed, errors=errors, total=total,
+        origin=lambda: origin, **options)
     columns.tail = tail
     columns.bad[:] = sorted([*columns.bad, *bad], key=lambda batch: (batch.source, batch.position))
     return columns
@@ -358,23 +384,25 @@ def _gathered(
     *,
     committed: bool = False,
     states: dict[int, str] | None = None,
-    origin: int = 0,
+    origin: Callable[[], int],
     control: bool = False,
     **options: Any,
 ) -> RecordColumns:
     """RecordColumns of (bytes, number of the segment, position in it); hidden: for each segment, what to leave out.
 
-    committed: it is left out; states: filled with the position of each batch of a transaction -> its state, where the
-    bytes are those of one segment from byte origin on.
+    origin: gives the position of the bytes that are gathered. committed: it is left out; states: filled with the
+    position of each batch of a transaction -> its state, where the bytes are those of one segment.
     """
 
     def decide(producer_id: int, base_offset: int, number: int, position: int) -> bool:
         transactions = hidden[number]
         if transactions is None:
             return True
-        state = transactions.state(producer_id, base_offset)
+        position += origin()
+        by_offset = isinstance(transactions, Transactions)
+        state = transactions.state(producer_id, base_offset if by_offset else position)
         if states is not None:
-            states[origin + position] = state
+            states[position] = state
         return not committed or state == "committed"
 
     try:
