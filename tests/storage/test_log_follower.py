@@ -331,6 +331,35 @@ def test_a_batch_that_is_half_written_into_a_preallocated_segment(strict: bool, 
     assert not log.lost and not log.warned
 
 
+@pytest.mark.parametrize("same", [(0, 3), (0,)])
+def test_a_log_written_again_to_the_same_size_is_reported_at_once(same: tuple[int, ...], tmp_path: Path) -> None:
+    """By the head of the batch that was read last; not only once the log grows."""
+    log, path = Log(tmp_path / "t-0"), segment(tmp_path / "t-0", 0, of_epoch(0, 0, 3, 6))
+    with_id(log.folder, 1)
+    _, at = log.read(log.follower().start())
+    kept, base = of_epoch(0, *same), same[-1] + 3
+    size = path.stat().st_size - len(kept)
+    path.write_bytes(kept + next(
+        one for key in (b"k", b"kk") for count in range(size)
+        if len(one := kwire.build_batch([(0, key, bytes(count))], base_offset=base, partition_leader_epoch=1)) == size))
+    read, following = log.read(at)
+    assert len(log.lost) >= 1 and "truncated and written again" in log.lost[0]
+    assert read == [] and following.offset == base + 1
+    assert log.read(following) == ([], following)
+
+
+def test_a_log_that_has_nothing_new_and_is_gone_is_left_to_the_next_listing(tmp_path: Path) -> None:
+    log, path = Log(tmp_path / "t-0"), segment(tmp_path / "t-0", 0, of_epoch(0, 0, 3))
+    with_id(log.folder, 1)
+    _, at = log.read(log.follower().start())
+    assert log.follower().is_at_end(at)
+    follower = log.follower()
+    path.unlink()
+    assert not follower.is_at_end(at)
+    with pytest.raises(FileNotFoundError):
+        follower.advance(at)
+
+
 def test_a_log_truncated_to_the_beginning_of_its_last_segment(tmp_path: Path) -> None:
     log = Log(tmp_path / "t-0")
     segment(log.folder, 0, batch(0, 5))

@@ -274,10 +274,23 @@ class LogFollower:
                    f"micro-batch was planned ({_named(end.segment)}, {what})")
 
     def is_at_end(self, at: LogOffset) -> bool:
-        """Is nothing new there, by sizes and the topic id alone?"""
+        """Is nothing new there, by sizes, the topic id and the head of the batch that was read last?"""
         last = len(self.files) - 1
         return self._id(last) == at.segment and self._size(last) == at.position and not (
-            0 <= self._base(0) < at.log_start) and not self._is_another_topic(at)
+            0 <= self._base(0) < at.log_start) and not self._is_another_topic(at) and not self._is_rewritten(last, at)
+
+    def _is_rewritten(self, number: int, at: LogOffset) -> bool:
+        """Was a segment truncated and written again to the same size, or is it gone?
+
+        Asked where partition.metadata is, which is read anyway: in other folders and in stores no broker truncates, and
+        to open each of many partitions that have nothing new would take long.
+        """
+        if not at.size or not self._is_same_topic(at) or self.files[number].size < 0:
+            return False
+        try:
+            return not has_mark(self._segment(number).file, at)
+        except (FileNotFoundError, CorruptBatchError):
+            return True
 
     @once
     def _topic(self) -> int:
