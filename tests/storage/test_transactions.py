@@ -391,6 +391,21 @@ def test_the_entry_of_the_next_transaction_tells_where_it_begins(
     assert read_each_way(tmp_path, "keep") == [[*range(4, 7)]] * 4
 
 
+@AHEAD
+def test_the_entry_of_the_next_transaction_tells_nothing_of_one_whose_index_is_damaged(
+    ahead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one before it may have been aborted."""
+    monkeypatch.setattr(committed, "AHEAD_BYTES", ahead)
+    folder, bad = tmp_path / "t-0", bytearray(marker(3, 1, False))
+    bad[-1] ^= 1
+    path = write_segment(folder, 0, [batch(0)])
+    path.write_bytes(in_transaction(0, 1) + bad + batch(4) + in_transaction(7, 1))
+    path.with_suffix(".txnindex").write_bytes(b"\0" * 20)
+    aborted_index(write_segment(folder, 10, [marker(10, 1, False), batch(11)]), [(1, 7, 10, 11)])
+    assert read_each_way(tmp_path, "keep") == [[*range(4, 7)]] * 4
+
+
 def test_runs_that_are_past_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many transactions a segment has, those of the windows that wait are in memory."""
     monkeypatch.setattr(transactions, "MOST_ABORTED", 1500)

@@ -139,11 +139,12 @@ class CommittedWindows:
     def _decide(self, asked: dict[int, int], position: int | None) -> bool:
         """Settle pending transactions by what the log says; False if the heads of the range would have to tell."""
         assert self._log is not None
+        segment = self._log.segments[self._number]
         rest = None if position is None else (self._file, position)
         outcomes = self._log.outcomes(self._number, asked, rest)
         for producer, kind in outcomes.items():
             own = None
-            if kind == ABORT and self._damaged >= 0:
+            if kind == ABORT and self._damaged >= 0 and segment.index_is_whole:
                 own = self._log.entry(self._number, producer, asked[producer])
             self._settle(producer, kind, own)
         return len(outcomes) == len(asked)
