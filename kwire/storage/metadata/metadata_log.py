@@ -68,9 +68,11 @@ def _files(path: str, offset: int | None, listing: Listing) -> tuple[str | None,
                      if not file.is_folder and (name := _snapshot_id(file.path))}
         if segments or snapshots:
             fitting = [file for file in snapshots if offset is None or snapshots[file][0] - 1 <= offset]
-            newest = max(fitting, key=snapshots.__getitem__, default=None)  # of one beside its .gz the first: itself
-            if newest is not None:
-                _check_compression(newest)
+            # of one beside its compressed forms one that can be read, itself first
+            newest = max(fitting, key=lambda file: (snapshots[file], _unreadable(file) is None), default=None)
+            reason = None if newest is None else _unreadable(newest)
+            if newest is not None and reason is not None:  # else the state would be an older one
+                raise MetadataLogError(reason, file=shown(newest))
             return newest, _needed(segments, snapshots[newest][0] if newest else 0)
     if listing.look([f"{path.rstrip('/')}/{_EARLY_FOLDER}"])[0] is not None:
         raise UnsupportedVersionError(
@@ -84,14 +86,12 @@ def _snapshot_id(path: str) -> tuple[int, int] | None:
     return snapshot_id(uncompressed_name(path)[0])
 
 
-def _check_compression(snapshot: str) -> None:
-    """Raise MetadataLogError for the newest snapshot if it cannot be read: an older one would show an older state."""
+def _unreadable(snapshot: str) -> str | None:
+    """Why a snapshot with this name cannot be read; None if it can."""
     ending = uncompressed_name(snapshot)[1]
     if ending not in ("", "gz"):
-        reason = f"compressed as .{ending}: decompress it first, or compress it as .gz"
-        raise MetadataLogError(reason, file=shown(snapshot))
-    if ending and is_url(snapshot):
-        raise MetadataLogError("compressed as .gz, which is read of local paths only", file=shown(snapshot))
+        return f"compressed as .{ending}: decompress it first, or compress it as .gz"
+    return "compressed as .gz, which is read of local paths only" if ending and is_url(snapshot) else None
 
 
 def _needed(segments: list[SegmentFile], start: int) -> list[str]:

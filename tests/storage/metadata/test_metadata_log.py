@@ -140,7 +140,8 @@ def test_a_compressed_snapshot_counts(tmp_path: Path) -> None:
     image_of([old], offset=7).write_snapshot(folder)
     snapshot = Path(image_of([new], offset=9).write_snapshot(folder))
     compressed = Path(f"{snapshot}.gz")
-    compressed.write_bytes(gzip.compress(snapshot.read_bytes()))
+    content = gzip.compress(snapshot.read_bytes())
+    compressed.write_bytes(content)
     assert ClusterImage.read(folder).files == (str(snapshot),)
     snapshot.unlink()
     for path in (folder, compressed):
@@ -152,6 +153,9 @@ def test_a_compressed_snapshot_counts(tmp_path: Path) -> None:
         ClusterImage.read(folder)
     assert caught.value.file == f"{snapshot}.zst"
     assert ClusterImage.read(folder, 7).metadata_version == 29
+    Path(f"{snapshot}.bz2").write_bytes(b"BZh")
+    compressed.write_bytes(content)
+    assert ClusterImage.read(folder).files == (str(compressed),)  # whatever is beside it
 
 
 def test_a_compressed_snapshot_of_a_store_is_an_error(tmp_path: Path) -> None:
