@@ -2,7 +2,7 @@
 
 import sys
 
-from kwire.cli import main
+from kwire.cli import process
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(process())

@@ -22,3 +22,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         print("kwire: interrupted", file=sys.stderr)
         return 130
+
+
+def process() -> int:
+    """main of a process that does nothing else: Ctrl-C once it has its code is ignored; Python shows it as it ends."""
+    try:
+        return main()
+    except KeyboardInterrupt:  # once more, as main said that it was interrupted
+        return 130
+    finally:
+        import signal
+
+        signal.signal(signal.SIGINT, signal.SIG_IGN)

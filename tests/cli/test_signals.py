@@ -53,6 +53,41 @@ def test_ctrl_c_while_modules_are_imported(module: str) -> None:
     assert (ran.returncode, ran.stdout, ran.stderr.lstrip("\n")) == (130, "", "kwire: interrupted\n")
 
 
-def test_nohup() -> None:
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    assert not asyncio.run(_is_stopped(signal.SIGHUP))
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_those_that_the_caller_ignores(number: signal.Signals) -> None:
+    """As nohup does, and a script with what it runs in the background."""
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        assert not asyncio.run(_is_stopped(number))
+    finally:
+        signal.signal(number, before)
+
+
+def test_ctrl_c_as_python_ends() -> None:
+    program = (
+        "import atexit, runpy, signal, sys\n"
+        "atexit.register(signal.raise_signal, signal.SIGINT)\n"
+        "sys.argv = ['kwire', 'log', 'ls', '/nowhere']\n"
+        "runpy.run_module('kwire', run_name='__main__')\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert ran.returncode == 2 and ran.stderr.startswith("kwire: ") and len(ran.stderr.splitlines()) == 1
+
+
+def test_ctrl_c_again_as_the_first_is_told() -> None:
+    program = (
+        "import runpy, signal, sys\n"
+        "class Told:\n"
+        "    def write(self, text): raise KeyboardInterrupt\n"
+        "    def flush(self): pass\n"
+        "class Interrupted:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'kwire.cli.run':\n"
+        "            sys.stderr = Told()\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupted())\n"
+        "sys.argv = ['kwire', 'releases']\n"
+        "runpy.run_module('kwire', run_name='__main__')\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert (ran.returncode, ran.stderr) == (130, "")
