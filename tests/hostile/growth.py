@@ -100,6 +100,18 @@ def aborted(folder: Path, n: int, indexed: bool = False) -> Callable[[], Any]:
     return committed(str(path))
 
 
+def row_by_row(folder: Path, n: int) -> Callable[[], Any]:
+    """Transactions begun one after the other, all committed at the end in that order; in pieces of one row."""
+    data = [one_by_one(at, at, transactional=True) for at in range(n)]
+    path = written(folder, b"".join([*data, *(making.marker(n + at, at, True) for at in range(n))]))
+
+    def work() -> None:
+        rows = sum(map(len, LogSegment(path).column_batches(("offset",), committed=True, rows=1)))
+        expect(rows == n, "rows")
+
+    return work
+
+
 def one_producer_aborts(folder: Path, n: int) -> Callable[[], Any]:
     """One producer whose every transaction is aborted."""
     data = b"".join(one_by_one(2 * at, 7, transactional=True) + making.marker(2 * at + 1, 7, False) for at in range(n))
@@ -565,6 +577,7 @@ CASES: dict[str, Case] = {
     "open transactions": Case(open_transactions, 3000),
     "aborted transactions": Case(aborted, 3000),
     "aborted transactions, indexed": Case(lambda folder, n: aborted(folder, n, True), 3000),
+    "committed row by row": Case(row_by_row, 20_000, 96, 2),
     "one producer aborts": Case(one_producer_aborts, 1500),
     "epochs of a producer": Case(epochs, 4000),
     "producers": Case(producers, 4000, 128),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
+import weakref
 from pathlib import Path
 from struct import pack
 from typing import Any
@@ -15,6 +17,7 @@ from kwire.storage import LogDirectory, LogSegment
 from kwire.storage.batches import scanner
 from kwire.storage.isolation import committed, transactions
 from kwire.storage.isolation.transactions import FirstMarkers, Transactions
+from kwire.storage.reading import segment_reader
 from tests.storage.making import aborted_index, batch, in_transaction, marker, offsets, producer_snapshot, write_segment
 
 pytestmark = pytest.mark.quick
@@ -326,12 +329,13 @@ def test_a_batch_with_a_wrong_offset_does_not_hide_those_of_other_transactions(o
     assert pa.table(segment.columns(("offset",), committed=True))["offset"].to_pylist() == wanted
 
 
-def read_each_way(folder: Path, errors: str) -> list[list[int]]:
+def read_each_way(folder: Path, errors: str, **span: int) -> list[list[int]]:
     """The offsets of the committed records, by read, columns, and column_batches in small and in large pieces."""
     segment = LogDirectory(folder)["t", 0].segments[0]
-    records = segment.read(committed=True, errors=errors)
-    columns = segment.columns(("offset",), committed=True, errors=errors)
-    pieces = [segment.column_batches(("offset",), committed=True, errors=errors, rows=rows) for rows in (1, 1000)]
+    records = segment.read(committed=True, errors=errors, **span)
+    columns = segment.columns(("offset",), committed=True, errors=errors, **span)
+    pieces = [
+        segment.column_batches(("offset",), committed=True, errors=errors, **span, rows=rows) for rows in (1, 1000)]
     return [
         offsets(one for one in records if isinstance(one, Record)), pa.table(columns)["offset"].to_pylist(),
         *([one for piece in given for one in pa.table(piece)["offset"].to_pylist()] for given in pieces)]
@@ -404,6 +408,45 @@ def test_the_entry_of_the_next_transaction_tells_nothing_of_one_whose_index_is_d
     path.with_suffix(".txnindex").write_bytes(b"\0" * 20)
     aborted_index(write_segment(folder, 10, [marker(10, 1, False), batch(11)]), [(1, 7, 10, 11)])
     assert read_each_way(tmp_path, "keep") == [[*range(4, 7)]] * 4
+
+
+@AHEAD
+@pytest.mark.parametrize("errors", ["raise", "keep"])
+@pytest.mark.parametrize("at, damage", [(8, pack(">i", 1)), (16, b"\x09"), (60, b"?????")])
+def test_damage_after_a_range_hides_no_transaction_that_ends_after_it(
+    at: int, damage: bytes, errors: str, ahead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where errors are raised, and nothing is searched for after the damage."""
+    monkeypatch.setattr(committed, "AHEAD_BYTES", ahead)
+    parts = [batch(0), in_transaction(3, 7), batch(6), batch(9), batch(12), marker(15, 7, True), batch(16)]
+    parts[4] = parts[4][:at] + damage + parts[4][at + len(damage) :]
+    path = write_segment(tmp_path / "t-0", 0, [batch(0)], indexes=False)
+    path.write_bytes(b"".join(parts))
+    for end in (6, 10, 12):
+        assert read_each_way(tmp_path, errors, end_offset=end) == [[*range(end)]] * 4
+
+
+@pytest.mark.parametrize("by", ["read", "column_batches"])
+def test_what_waits_is_freed_with_the_iterator(by: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once: up to 16 MiB, and the file, would stay until the garbage collector looks at all that there is."""
+    made: list[weakref.ref[committed.CommittedWindows]] = []
+
+    class Noted(committed.CommittedWindows):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            made.append(weakref.ref(self))
+
+    monkeypatch.setattr(segment_reader, "CommittedWindows", Noted)
+    segment = LogDirectory(folder)["t", 0].segments[0]
+    gc.disable()
+    try:
+        records = iter(getattr(segment, by)(committed=True))
+        next(records)
+        assert made[-1]() is not None
+        del records
+        assert made[-1]() is None
+    finally:
+        gc.enable()
 
 
 def test_runs_that_are_past_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

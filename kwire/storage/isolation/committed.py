@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -52,8 +52,11 @@ class CommittedWindows:
         self._log: PlannedLog | None = None
         self._number = 0
         self._reached = 0  # the byte up to which the range was looked through
+        self._whole = 0  # the end of the last whole batch before that
         self._damaged = -1  # the end of the last bad region before that
-        self._pending: dict[int, list[_Run]] = {}  # by producer, in order of their first undecided batches
+        # by producer, in order of their first undecided batches: each window asks for the first (of a dict, those that
+        # were removed before it are gone through for that)
+        self._pending: OrderedDict[int, list[_Run]] = OrderedDict()
         self._ended: dict[int, int] = {}  # producer in the .txnindex -> offset of its last marker
         self._hidden: dict[int, list[tuple[int, int, str]]] = {}  # producer -> first and last byte of runs, why
         self._count, self._enough = 0, _FEW  # of runs, pending and hidden; at which those that are past are dropped
@@ -92,6 +95,8 @@ class CommittedWindows:
         """Note the transactional batches of a window, and settle the transactions that end in it."""
         if window.bad is not None:
             self._damaged = window.end
+        else:
+            self._whole = window.end
         for start, end, base, producer, kind in transactional(window):
             if start < self._reached:
                 continue
@@ -163,9 +168,9 @@ class CommittedWindows:
             self._decide_all()
 
     def _decide_all(self) -> None:
-        """Decide all that is pending at the end of the range."""
+        """Decide all that is pending at the end of the range. Its data may go on after damage at which it ends."""
         if self._pending:
-            self._decide({producer: runs[-1].base for producer, runs in self._pending.items()}, self._reached)
+            self._decide({producer: runs[-1].base for producer, runs in self._pending.items()}, self._whole)
 
     def _drop_before(self, position: int) -> None:
         """Drop the runs before a byte, once they are many."""

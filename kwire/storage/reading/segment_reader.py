@@ -38,12 +38,10 @@ B = TypeVar("B", bound=RecordBatch | BadBatch)
 
 
 class SegmentBatches(Generic[B]):
-    """The batches of a segment in order, window by window. After its end, tail is (position, bytes left) or None.
+    """The batches of a segment in order, window by window.
 
     size: bytes of the file that are of the log, None: all. plan: by which committed batches are known to is_hidden().
     """
-
-    tail: tuple[int, int] | None
 
     def __init__(
         self,
@@ -61,16 +59,16 @@ class SegmentBatches(Generic[B]):
         check_choice(errors, ("raise", "keep"), "errors")
         start = check_int(start, "start")
         check_ints(end=end)
-        self.tail = None
-        self._segment, self._keep, self._strict_tail = segment, errors == "keep", strict_tail
-        self._options: dict[str, Any] = {"verify_crc": verify_crc, "errors": errors, "max_batch_bytes": max_batch_bytes}
+        self._segment, keep = segment, errors == "keep"
         scan = partial(
-            Scanner, segment.file, end=end, size=size, search=self._keep, verify=self._keep and verify_crc,
+            Scanner, segment.file, end=end, size=size, search=keep, verify=keep and verify_crc,
             read_bytes=OBJECT_BYTES, checked=verify_crc)
         self._scanner = scan(start)
         self._committed = None if plan is None else CommittedWindows(
             segment.file, partial(segment.planned_log, plan), scan)
-        self._batches = SharedIterator(self._read())
+        self._batches = SharedIterator(_batches_of(
+            segment, self._scanner, self._committed, strict_tail, verify_crc=verify_crc, errors=errors,
+            max_batch_bytes=max_batch_bytes))
 
     def __iter__(self) -> Self:
         return self
@@ -81,32 +79,40 @@ class SegmentBatches(Generic[B]):
         except KwireError as error:
             raise located(error, self._segment.path) from error.__cause__
 
+    @property
+    def tail(self) -> tuple[int, int] | None:
+        """(position, bytes left) of a partial last batch, or None; known when all batches were read."""
+        return self._scanner.tail
+
     def is_hidden(self, batch: RecordBatch) -> bool:
         """Is the batch that was given last of an aborted or open transaction?"""
         return self._committed is not None and batch.is_transactional and (
             self._committed.state(batch.producer_id, batch.position) != "committed")
 
-    def _read(self) -> Iterator[RecordBatch | BadBatch]:
-        file = self._segment.file
-        for window in self._scanner if self._committed is None else self._committed.decided(self._scanner):
-            if window.bad is None:
-                for batch in read_batches(window.data, position=window.position, **self._options):
-                    if isinstance(batch, BadBatch):
-                        located(batch.error, file.path)
-                    yield batch
-            else:
-                error = bad_region(window)
-                if not self._keep:
-                    raise error
-                limit = window.position + self._options["max_batch_bytes"]
-                raw = file.read(window.position, min(window.end, limit))
-                yield BadBatch(window.position, raw, located(error, file.path))
-        self.tail = self._scanner.tail
-        if self.tail is not None and self._strict_tail:
-            bad = _torn(self._segment, self.tail)
-            if not self._keep:
-                raise bad.error
-            yield bad
+
+def _batches_of(
+    segment: LogSegment, scanner: Scanner, committed: CommittedWindows | None, strict_tail: bool, **options: Any
+) -> Iterator[RecordBatch | BadBatch]:
+    """The batches of SegmentBatches. It holds no reference to these: once they are dropped, so are the windows."""
+    keep, path = options["errors"] == "keep", segment.file.path
+    for window in scanner if committed is None else committed.decided(scanner):
+        if window.bad is None:
+            for batch in read_batches(window.data, position=window.position, **options):
+                if isinstance(batch, BadBatch):
+                    located(batch.error, path)
+                yield batch
+        else:
+            error = bad_region(window)
+            if not keep:
+                raise error
+            limit = window.position + options["max_batch_bytes"]
+            raw = segment.file.read(window.position, min(window.end, limit))
+            yield BadBatch(window.position, raw, located(error, path))
+    if scanner.tail is not None and strict_tail:
+        bad = _torn(segment, scanner.tail)
+        if not keep:
+            raise bad.error
+        yield bad
 
 
 def _torn(segment: LogSegment, tail: tuple[int, int], number: int = 0) -> BadBatch:
