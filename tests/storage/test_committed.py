@@ -15,6 +15,7 @@ import pytest
 import kwire
 from kwire.errors import LimitError
 from kwire.storage import LogDirectory, LogSegment, discover
+from kwire.storage.batches import scanner
 from kwire.storage.isolation import committed, transactions
 from kwire.storage.isolation.planned_log import LogEnd
 from kwire.storage.places import filesystem
@@ -105,7 +106,7 @@ def test_many_logs_give_the_same_rows_every_way(
 
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """The bytes that are read from now on, by the end of the file's name."""
+    """The bytes that are read from now on, by the file's name and by its end; "pieces": how many reads that were."""
     bytes_read: Counter[str] = Counter()
     inner = filesystem._OpenFile._piece
 
@@ -113,6 +114,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         data = inner(self, start, end, before)
         bytes_read[Path(self.path).suffix] += len(data) - len(memoryview(before))
         bytes_read[Path(self.path).name] += len(data) - len(memoryview(before))
+        bytes_read["pieces"] += 1
         return data
 
     monkeypatch.setattr(filesystem._OpenFile, "_piece", piece)
@@ -374,6 +376,23 @@ def test_windows_wait_in_bounded_memory(tmp_path: Path, monkeypatch: pytest.Monk
     assert found[".log"] < 3 << 20
     assert sum(len(piece) for piece in pieces) > 2000
     assert found[first.name] < 1.001 * first.stat().st_size
+
+
+@pytest.mark.parametrize("end", [None, 50])
+def test_the_rest_of_a_range_is_read_in_large_pieces(
+    end: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not again what waits: each piece is a request to a store."""
+    first = write_segment(
+        tmp_path / "t-0", 0, [*(in_transaction(at, 7, 100, size=2000) for at in range(0, 4000, 100)),
+                              marker(4000, 7, True)], indexes=False)
+    monkeypatch.setattr(committed, "AHEAD_BYTES", 4 << 20)
+    found = counted(monkeypatch)
+    assert next(LogSegment(first).read(committed=True, end_offset=end)).offset == 0
+    size = first.stat().st_size
+    assert size > 7 << 20
+    assert found[first.name] < size + (1 << 20)
+    assert found["pieces"] < (4 << 20) / scanner.OBJECT_BYTES + size / scanner.WINDOW_BYTES + 5
 
 
 def test_too_many_entries_in_the_indexes_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

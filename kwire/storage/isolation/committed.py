@@ -54,6 +54,8 @@ class CommittedWindows:
         self._reached = 0  # the byte up to which the range was looked through
         self._whole = 0  # the end of the last whole batch before that
         self._damaged = -1  # the end of the last bad region before that
+        # where the last window that is not bad begins: what is damage after it does not depend on what is before it
+        self._looked = 0
         # by producer, in order of their first undecided batches: each window asks for the first (of a dict, those that
         # were removed before it are gone through for that)
         self._pending: OrderedDict[int, list[_Run]] = OrderedDict()
@@ -96,7 +98,7 @@ class CommittedWindows:
         if window.bad is not None:
             self._damaged = window.end
         else:
-            self._whole = window.end
+            self._looked, self._whole = window.position, window.end
         for start, end, base, producer, kind in transactional(window):
             if start < self._reached:
                 continue
@@ -162,7 +164,7 @@ class CommittedWindows:
                 break
             asked[producer] = runs[-1].base
         if not self._decide(asked, None):
-            for window in self._scan(first.position):
+            for window in self._scan(self._looked):
                 if window.end > self._reached:
                     self._look(window)
             self._decide_all()

@@ -61,9 +61,8 @@ class SegmentBatches(Generic[B]):
         check_ints(end=end)
         self._segment, keep = segment, errors == "keep"
         scan = partial(
-            Scanner, segment.file, end=end, size=size, search=keep, verify=keep and verify_crc,
-            read_bytes=OBJECT_BYTES, checked=verify_crc)
-        self._scanner = scan(start)
+            Scanner, segment.file, end=end, size=size, search=keep, verify=keep and verify_crc, checked=verify_crc)
+        self._scanner = scan(start, read_bytes=OBJECT_BYTES)
         self._committed = None if plan is None else CommittedWindows(
             segment.file, partial(segment.planned_log, plan), scan)
         self._batches = SharedIterator(_batches_of(
