@@ -426,6 +426,25 @@ def test_damage_after_a_range_hides_no_transaction_that_ends_after_it(
         assert read_each_way(tmp_path, errors, end_offset=end) == [[*range(end)]] * 4
 
 
+@AHEAD
+@pytest.mark.parametrize("damage", ["", "checksum"])
+@pytest.mark.parametrize("commit", [False, True])
+def test_markers_past_the_end_of_a_range_count_though_it_goes_on_after_them(
+    commit: bool, damage: str, ahead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a batch with a wrong base offset follows, in another window."""
+    monkeypatch.setattr(committed, "AHEAD_BYTES", ahead)
+    wrong = pack(">q", 1) + in_transaction(4, 7, 1)[8:]
+    bad = batch(3, 1)[:-1] + b"?" if damage else b""
+    path = write_segment(tmp_path / "t-0", 0, [batch(0)], indexes=False)
+    path.write_bytes(b"".join([
+        batch(0, 1), in_transaction(1, 7, 1), marker(2, 7, commit), bad, wrong, marker(5, 7, not commit)]))
+    pieces = LogSegment(path).column_batches(
+        ("offset", "value"), rows=1, committed=True, end_offset=2, errors="keep" if damage else "raise")
+    found = [value.rstrip(b".") for piece in pieces for value in pa.table(piece)["value"].to_pylist()]
+    assert found == [b"v0", b"v1" if commit else b"v4"]
+
+
 @pytest.mark.parametrize("by", ["read", "column_batches"])
 def test_what_waits_is_freed_with_the_iterator(by: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At once: up to 16 MiB, and the file, would stay until the garbage collector looks at all that there is."""

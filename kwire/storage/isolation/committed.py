@@ -72,10 +72,10 @@ class CommittedWindows:
     def decided(self, windows: Iterable[Window]) -> Iterator[Window]:
         """The windows in order, each once all its batches are decided. Raises LimitError for too many producers."""
         waiting: deque[Window] = deque()
-        ahead = 0
+        ahead = end = 0
         for window in windows:
-            if window.end > self._reached:
-                self._look(window)
+            end = window.end
+            self.look(window)
             waiting.append(window)
             ahead += len(window.data)
             del window
@@ -85,7 +85,7 @@ class CommittedWindows:
                 ahead -= len(waiting[0].data)
                 self._drop_before(waiting[0].position)
                 yield waiting.popleft()
-        self._decide_all()
+        self._decide_all(end)
         while waiting:
             yield waiting.popleft()
 
@@ -93,8 +93,14 @@ class CommittedWindows:
         runs = next(iter(self._pending.values()), None)
         return runs is None or runs[0].first >= window.end
 
-    def _look(self, window: Window) -> None:
-        """Note the transactional batches of a window, and settle the transactions that end in it."""
+    def look(self, window: Window) -> None:
+        """Note the transactional batches of a window, and settle the transactions that end in it.
+
+        In order; those that were looked at are passed over. decided() does it for what it is given: for what is left
+        out in between the caller has to.
+        """
+        if window.end <= self._reached:
+            return
         if window.bad is not None:
             self._damaged = window.end
         else:
@@ -165,14 +171,14 @@ class CommittedWindows:
             asked[producer] = runs[-1].base
         if not self._decide(asked, None):
             for window in self._scan(self._looked):
-                if window.end > self._reached:
-                    self._look(window)
-            self._decide_all()
+                self.look(window)
+            self._decide_all(self._reached)
 
-    def _decide_all(self) -> None:
-        """Decide all that is pending at the end of the range. Its data may go on after damage at which it ends."""
-        if self._pending:
-            self._decide({producer: runs[-1].base for producer, runs in self._pending.items()}, self._whole)
+    def _decide_all(self, end: int) -> None:
+        """Decide all that is pending before a byte. The data may go on after damage at which the range ends."""
+        asked = {producer: runs[-1].base for producer, runs in self._pending.items() if runs[0].first < end}
+        if asked:
+            self._decide(asked, self._whole)
 
     def _drop_before(self, position: int) -> None:
         """Drop the runs before a byte, once they are many."""

@@ -227,8 +227,9 @@ class _Range:
         scanner = segment.scan(
             bounds, self._start, self._end, size=self._plan_end, guessed=self._guessed, window_bytes=_PIECE_BYTES,
             rows=self._rows, search=keep, verify=keep and verify, checked=verify)
-        windows = _within(scanner, bounds)
-        for window in hidden.decided(windows) if isinstance(hidden, CommittedWindows) else windows:
+        deciding = hidden if isinstance(hidden, CommittedWindows) else None
+        windows = _within(scanner, bounds, None if deciding is None else deciding.look)
+        for window in windows if deciding is None else deciding.decided(windows):
             if window.bad is not None:
                 yield _bad_columns(segment, window, fields, keep), window.end
                 continue
@@ -259,12 +260,13 @@ class _Range:
             yield _tail_columns(segment, self.tail, fields, keep), segment.size
 
 
-def _within(scanner: Scanner, bounds: Bounds) -> Iterator[Window]:
+def _within(scanner: Scanner, bounds: Bounds, look: Callable[[Window], None] | None = None) -> Iterator[Window]:
     """The windows of a scanner that may have records in a range, and the bad regions that may have had some.
 
     Damage before the first batch of the range is reported if that batch does not begin the range. It ends as RangeEnd
     tells. Batches of magic 2 past the end are left out, but the first one where offsets of the range are missing before
-    it: damage after it is none of the range.
+    it: damage after it is none of the range. look: called with each window of which something is left out, though the
+    range may go on after it.
     """
     scanner.begin()
     search, verify = scanner.search, scanner.verify
@@ -277,6 +279,8 @@ def _within(scanner: Scanner, bounds: Bounds) -> Iterator[Window]:
         if window.bad is not None:
             if bounds.touches(window):
                 yield window
+            elif look is not None and not before:
+                look(window)
             continue
         if before:
             begin = next((header.position for header in window_headers(window) if bounds.may_begin(header)), None)
@@ -297,6 +301,8 @@ def _within(scanner: Scanner, bounds: Bounds) -> Iterator[Window]:
                 if ended:
                     break
             scanner.last = last  # it does not know it where it does not verify
+            if look is not None and not ended:
+                look(window)
             if stop > window.position:
                 yield Window(window.position, stop, window.data[: stop - window.position])
             if ended:
@@ -353,13 +359,13 @@ def gather_all(
         for number, segment in enumerate(segments):
             end = ends[number]
             held, scanner = first[number] if number < len(first) else opened(segment, end)
-            chosen = _within(scanner, bounds)
+            deciding = None
             if committed:
                 deciding = hidden[number] = CommittedWindows(
                     held.file, partial(held.planned_log, plans.of(segment)),
                     partial(Scanner, held.file, end=end, **options_of(end)))
-                chosen = deciding.decided(chosen)
-            for window in chosen:
+            chosen = _within(scanner, bounds, None if deciding is None else deciding.look)
+            for window in chosen if deciding is None else deciding.decided(chosen):
                 if window.bad is not None:
                     bad.extend(_bad_columns(held, window, fields, keep, number).bad)
                     continue
