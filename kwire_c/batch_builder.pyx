@@ -993,7 +993,7 @@ cdef class Batches:
     cdef int add_legacy(self) except -1:
         """Add them in magic 0 or 1."""
         cdef kw_row row
-        cdef int64_t size
+        cdef int64_t size, left
         while self.fill.at < self.rows.c.rows:
             PyErr_CheckSignals()
             self.rows.read(&self.fill, &row)
@@ -1004,7 +1004,9 @@ cdef class Batches:
             if self.out is None:
                 self.open()
                 self.fill.base = row.offset
-            _add_entry(self.out, &self.form, &row, self.fill.base, row.stamp, 1, self.rows.first + self.fill.at)
+            left = (self.fill.most_bytes - (self.out.at - self.out.start)) // size + 1  # that fit, of this size
+            _add_entry(self.out, &self.form, &row, self.fill.base, row.stamp, min(left, self.rows.c.rows - self.fill.at),
+                       self.rows.first + self.fill.at)
             if self.fill.count == 0 or row.stamp > self.fill.max_stamp:
                 self.fill.max_stamp = row.stamp
             self.fill.next = <int64_t> (<uint64_t> row.offset + 1)
