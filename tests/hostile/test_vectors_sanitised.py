@@ -27,8 +27,9 @@ AT_LEAST = 1300  # tests
 
 @pytest.mark.timeout(1800)
 def test_all_vectors() -> None:
-    """Tests that compile C of their own say nothing of this build."""
-    ran = sanitized.tests(sanitized.extensions(), "-k", "not test_arm and not test_the_c_alone", *TESTS)
+    """Tests that compile C of their own say nothing of this build; those of signals only write much, for their time."""
+    left_out = " and ".join(f"not {name}" for name in ("test_arm", "test_the_c_alone", "test_signals_are_handled"))
+    ran = sanitized.tests(sanitized.extensions(), "-k", left_out, *TESTS)
     assert ran.returncode == 0, f"{ran.stdout[-6000:]}{ran.stderr[-4000:]}"
     passed = int(ran.stdout.splitlines()[-1].split(" passed")[0].split()[-1])
     assert passed >= AT_LEAST
