@@ -35,6 +35,7 @@ RUNS: dict[str, list[str]] = {
     "fleet_disk": ["--share", "100"],
     "fleet_levels": ["--share", "60"],
     "fleet_folders": MINUTE,
+    "fleet_compactions": MINUTE,
     "hostile/test_user_code.py": [],
     "hostile/test_odd_files.py": [],
     "storage/test_lying_stores.py": [],
