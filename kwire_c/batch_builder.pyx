@@ -1005,8 +1005,8 @@ cdef class Batches:
                 self.open()
                 self.fill.base = row.offset
             left = (self.fill.most_bytes - (self.out.at - self.out.start)) // size + 1  # that fit, of this size
-            _add_entry(self.out, &self.form, &row, self.fill.base, row.stamp, min(left, self.rows.c.rows - self.fill.at),
-                       self.rows.first + self.fill.at)
+            left = min(left, self.rows.c.rows - self.fill.at)
+            _add_entry(self.out, &self.form, &row, self.fill.base, row.stamp, left, self.rows.first + self.fill.at)
             if self.fill.count == 0 or row.stamp > self.fill.max_stamp:
                 self.fill.max_stamp = row.stamp
             self.fill.next = <int64_t> (<uint64_t> row.offset + 1)
