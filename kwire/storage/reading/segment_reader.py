@@ -59,10 +59,10 @@ class SegmentBatches(Generic[B]):
         check_choice(errors, ("raise", "keep"), "errors")
         start = check_int(start, "start")
         check_ints(end=end)
-        self._segment, keep = segment, errors == "keep"
-        scan = partial(
-            Scanner, segment.file, end=end, size=size, search=keep, verify=keep and verify_crc, checked=verify_crc)
-        self._scanner = scan(start, read_bytes=OBJECT_BYTES)
+        self._segment = segment
+        options = _scan_options(errors == "keep", verify_crc)
+        scan = partial(Scanner, segment.file, end=end, size=size, **options)
+        self._scanner = Scanner(segment.file, start, end, size=size, read_bytes=OBJECT_BYTES, **options)
         self._committed = None if plan is None else CommittedWindows(
             segment.file, partial(segment.planned_log, plan), scan)
         self._batches = SharedIterator(_batches_of(
@@ -212,9 +212,8 @@ class _Range:
 
     def _scan(self, segment: LogSegment, start: int) -> Scanner:
         """The windows of the range from the beginning of one on."""
-        keep, verify = self._errors == "keep", self._options.get("verify_crc", True)
-        return Scanner(
-            segment.file, start, self._end, size=self._plan_end, search=keep, verify=keep and verify, checked=verify)
+        options = _scan_options(self._errors == "keep", self._options.get("verify_crc", True))
+        return Scanner(segment.file, start, self._end, size=self._plan_end, **options)
 
     def _positioned(
         self, segment: LogSegment, hidden: Transactions | CommittedWindows | None
@@ -226,10 +225,8 @@ class _Range:
         options = self._options | {"verify_crc": verify and not keep}  # the scanner has checked it
         scanner = segment.scan(
             bounds, self._start, self._end, size=self._plan_end, guessed=self._guessed, window_bytes=_PIECE_BYTES,
-            rows=self._rows, search=keep, verify=keep and verify, checked=verify)
-        deciding = hidden if isinstance(hidden, CommittedWindows) else None
-        windows = _within(scanner, bounds, None if deciding is None else deciding.look)
-        for window in windows if deciding is None else deciding.decided(windows):
+            rows=self._rows, **_scan_options(keep, verify))
+        for window in _decided(scanner, bounds, hidden if isinstance(hidden, CommittedWindows) else None):
             if window.bad is not None:
                 yield _bad_columns(segment, window, fields, keep), window.end
                 continue
@@ -258,6 +255,21 @@ class _Range:
             self._segment.note_tail(scanner.tail)
         if self.tail is not None and self._strict_tail:
             yield _tail_columns(segment, self.tail, fields, keep), segment.size
+
+
+def _scan_options(keep: bool, verify: bool) -> dict[str, Any]:
+    """Of a Scanner: after damage it searches where bad batches are kept; only there it computes the checksums itself.
+
+    verify: they are computed at all, there or when the batches are read.
+    """
+    return {"search": keep, "verify": keep and verify, "checked": verify}
+
+
+def _decided(scanner: Scanner, bounds: Bounds, deciding: CommittedWindows | None) -> Iterator[Window]:
+    """The windows of _within(), of a committed read each once all its batches are decided."""
+    if deciding is None:
+        return _within(scanner, bounds)
+    return deciding.decided(_within(scanner, bounds, deciding.look))
 
 
 def _within(scanner: Scanner, bounds: Bounds, look: Callable[[Window], None] | None = None) -> Iterator[Window]:
@@ -330,13 +342,11 @@ def gather_all(
     bounds = bounds_of(start_offset, end_offset, start_timestamp, end_timestamp)
     read_bytes = KEPT_BYTES if options.get("views") else WINDOW_BYTES
     keep, verify = errors == "keep", options.get("verify_crc", True)
+    scan_options = _scan_options(keep, verify)
 
     def opened(segment: LogSegment, end: int | None) -> tuple[LogSegment, Scanner]:
         held = segment.held()
-        return held, held.scan(bounds, end=end, read_bytes=read_bytes, **options_of(end))
-
-    def options_of(end: int | None) -> dict[str, Any]:
-        return {"size": end, "search": keep, "verify": keep and verify, "checked": verify}
+        return held, held.scan(bounds, end=end, size=end, read_bytes=read_bytes, **scan_options)
 
     first: list[tuple[LogSegment, Scanner]] = []  # segments, with their files open
     ends: list[int | None] = []  # of all
@@ -363,9 +373,8 @@ def gather_all(
             if committed:
                 deciding = hidden[number] = CommittedWindows(
                     held.file, partial(held.planned_log, plans.of(segment)),
-                    partial(Scanner, held.file, end=end, **options_of(end)))
-            chosen = _within(scanner, bounds, None if deciding is None else deciding.look)
-            for window in chosen if deciding is None else deciding.decided(chosen):
+                    partial(Scanner, held.file, end=end, size=end, **scan_options))
+            for window in _decided(scanner, bounds, deciding):
                 if window.bad is not None:
                     bad.extend(_bad_columns(held, window, fields, keep, number).bad)
                     continue
